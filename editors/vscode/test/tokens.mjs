@@ -1,14 +1,18 @@
 // Tokenises scripts as VS Code does: the same engine, the extension's grammar,
-// and a stand-in for VS Code's own Rust grammar.
+// and a stand-in for VS Code's own Rust grammar. `RUST_GRAMMAR` can name the
+// file of a real one.
 
 import { readFile } from "node:fs/promises";
 import { createRequire } from "node:module";
+import { pathToFileURL } from "node:url";
 import oniguruma from "vscode-oniguruma";
 import textmate from "vscode-textmate";
 
 const GRAMMARS = {
-  "source.conan": "../syntaxes/conan.tmLanguage.json",
-  "source.rust": "file:///tmp/vsx/node_modules/tm-grammars/grammars/rust.json",
+  "source.conan": new URL("../syntaxes/conan.tmLanguage.json", import.meta.url),
+  "source.rust": process.env.RUST_GRAMMAR
+    ? pathToFileURL(process.env.RUST_GRAMMAR)
+    : new URL("rust-stand-in.tmLanguage.json", import.meta.url),
 };
 
 async function loadEngine() {
@@ -22,7 +26,7 @@ async function loadEngine() {
 
 async function loadGrammar(scope) {
   if (!(scope in GRAMMARS)) return null;
-  const file = new URL(GRAMMARS[scope], import.meta.url);
+  const file = GRAMMARS[scope];
   return textmate.parseRawGrammar(await readFile(file, "utf8"), file.pathname);
 }
 
