@@ -1,0 +1,312 @@
+//! Templates: each becomes one call of the runtime, with its code in a closure.
+
+use conan_lang::tree::{Exception, Fragment, Template, TemplateKind, Wake};
+use proc_macro2::{Ident, Span, TokenStream};
+use quote::{ToTokens, quote, quote_spanned};
+use syn::parse::Parser;
+use syn::visit::Visit;
+
+use crate::driver::Context;
+use crate::statements::literal;
+
+/// The statement that a template becomes.
+pub(crate) fn expand(context: &Context<'_>, template: &Template) -> TokenStream {
+    let (line, column) = context.place(template.span.start);
+    let (line, column) = (literal(line), literal(column));
+    let at = quote!(#line, #column);
+    let tokens = |fragment: &Fragment| context.fragments.tokens(fragment.span);
+    match &template.kind {
+        TemplateKind::ExcMonitor { code, expected } => {
+            exc_monitor(context, &at, tokens(code), expected.as_ref())
+        }
+        TemplateKind::ValueCheck { actual, expected } => {
+            value_check(&at, tokens(actual), tokens(expected))
+        }
+        TemplateKind::MatchCheck { actual, pattern } => {
+            let shown = shown(context, pattern);
+            let mismatch = mismatch(&tokens(actual), &tokens(pattern));
+            quote!(conan.match_check(#at, #shown, || Ok(#mismatch));)
+        }
+        TemplateKind::WakeCheck(wake) => {
+            let wake = wake_times(context, wake);
+            quote!(conan.wake_check(#at, &#wake);)
+        }
+    }
+}
+
+fn exc_monitor(
+    context: &Context<'_>,
+    at: &TokenStream,
+    code: TokenStream,
+    expected: Option<&Exception>,
+) -> TokenStream {
+    let Ok(mut statements) = syn::Block::parse_within.parse2(code.clone()) else {
+        return code;
+    };
+    let bound = if expected.is_none() { bindings(&statements) } else { Vec::new() };
+    let last = statements.pop();
+    let value = Last::of(last.as_ref());
+    let begin = quote!(#(#statements)*);
+    match expected {
+        None if bound.is_empty() => {
+            let body = value.observed(&begin);
+            quote!(conan.exc_monitor(#at, || { #body Ok(exception) });)
+        }
+        None => {
+            let names = bound.iter().map(|binding| &binding.name);
+            let names = tuple(names.map(ToTokens::to_token_stream));
+            let patterns = tuple(bound.iter().map(Binding::pattern));
+            let look = value.observed_binding();
+            quote! {
+                let Some(#patterns) = conan.exc_monitor_let(#at, || {
+                    #begin
+                    #last
+                    #look
+                    Ok((exception, #names))
+                }) else {
+                    return driver::ended();
+                };
+            }
+        }
+        Some(Exception::Panic { part }) => {
+            let part = match part {
+                Some(part) => {
+                    let part = context.fragments.tokens(part.span);
+                    quote!(Some(#part))
+                }
+                None => quote!(None),
+            };
+            let body = value.observed(&begin);
+            quote!(conan.exc_monitor_panic(#at, #part, || { #body Ok(exception) });)
+        }
+        Some(Exception::Pattern(pattern)) => {
+            let shown = shown(context, pattern);
+            let pattern = context.fragments.tokens(pattern.span);
+            let mismatch = mismatch(&value.expression(), &pattern);
+            quote! {
+                conan.exc_monitor_match(#at, #shown, || {
+                    #begin
+                    let mismatch = #mismatch;
+                    Ok(mismatch)
+                });
+            }
+        }
+    }
+}
+
+/// The last statement of an `#excMonitor`: what its code evaluates to.
+enum Last<'s> {
+    /// An expression, its semicolon or not.
+    Value(TokenStream),
+    /// `let g = value;`
+    Let(&'s syn::Local),
+    /// Something without a value, or nothing.
+    Other(TokenStream),
+}
+
+impl<'s> Last<'s> {
+    fn of(statement: Option<&'s syn::Stmt>) -> Self {
+        match statement {
+            Some(syn::Stmt::Expr(expr, _)) => Self::Value(expr.to_token_stream()),
+            Some(syn::Stmt::Macro(call)) => {
+                let invocation = &call.mac;
+                Self::Value(quote!(#invocation))
+            }
+            Some(syn::Stmt::Local(local)) => Self::Let(local),
+            other => Self::Other(quote!(#other)),
+        }
+    }
+
+    /// Statements that end with `exception` bound.
+    fn observed(&self, begin: &TokenStream) -> TokenStream {
+        match self {
+            Self::Other(statement) => quote!(#begin #statement let exception = None;),
+            _ => {
+                let value = operand(self.expression());
+                quote!(#begin let exception = driver::observe(&#value).exception();)
+            }
+        }
+    }
+
+    /// The same after the last statement itself, which is a `let`.
+    fn observed_binding(&self) -> TokenStream {
+        match self {
+            Self::Let(local) => match binding_name(&local.pat) {
+                Some(name) => quote!(let exception = driver::observe(&#name).exception();),
+                None => quote!(let exception = None;),
+            },
+            _ => quote!(let exception = None;),
+        }
+    }
+
+    fn expression(&self) -> TokenStream {
+        match self {
+            Self::Value(value) => value.clone(),
+            Self::Let(local) => match &local.init {
+                Some(init) => init.expr.to_token_stream(),
+                None => quote!(()),
+            },
+            Self::Other(statement) => quote!({ #statement }),
+        }
+    }
+}
+
+fn binding_name(pattern: &syn::Pat) -> Option<&Ident> {
+    match pattern {
+        syn::Pat::Ident(pattern) if pattern.subpat.is_none() => Some(&pattern.ident),
+        syn::Pat::Type(pattern) => binding_name(&pattern.pat),
+        _ => None,
+    }
+}
+
+/// A name that a template's `let` binds for the code after it.
+struct Binding {
+    name: Ident,
+    mutable: bool,
+}
+
+impl Binding {
+    fn pattern(&self) -> TokenStream {
+        let name = &self.name;
+        if self.mutable {
+            quote!(mut #name)
+        } else {
+            quote!(#name)
+        }
+    }
+}
+
+/// What the top-level `let`s bind, each name once.
+fn bindings(statements: &[syn::Stmt]) -> Vec<Binding> {
+    struct Binder(Vec<Binding>);
+    impl<'ast> Visit<'ast> for Binder {
+        fn visit_pat_ident(&mut self, pattern: &'ast syn::PatIdent) {
+            let name = pattern.ident.clone();
+            // An upper-case name in a pattern is a constant or a variant.
+            if name.to_string().starts_with(char::is_uppercase) {
+                return;
+            }
+            self.0.retain(|binding| binding.name != name);
+            self.0.push(Binding {
+                name,
+                mutable: pattern.mutability.is_some(),
+            });
+            syn::visit::visit_pat_ident(self, pattern);
+        }
+    }
+    let mut binder = Binder(Vec::new());
+    for statement in statements {
+        if let syn::Stmt::Local(local) = statement {
+            binder.visit_pat(&local.pat);
+        }
+    }
+    binder.0
+}
+
+/// One thing as it is, several in parentheses.
+fn tuple(parts: impl Iterator<Item = TokenStream>) -> TokenStream {
+    let parts: Vec<TokenStream> = parts.collect();
+    match parts.as_slice() {
+        [one] => quote!(#one),
+        _ => quote!((#(#parts),*)),
+    }
+}
+
+fn value_check(at: &TokenStream, actual: TokenStream, expected: TokenStream) -> TokenStream {
+    // rustc blames a comparison on its operator: let that be in the script.
+    let blamed = first_span(&expected);
+    let equal = quote_spanned!(blamed=> ==);
+    let (actual, expected) = (operand(actual), operand(expected));
+    quote! {
+        conan.value_check(#at, || match (&#actual, &#expected) {
+            (actual, expected) => Ok(if *actual #equal *expected {
+                None
+            } else {
+                Some((driver::observe(actual).show(), driver::observe(expected).show()))
+            }),
+        });
+    }
+}
+
+/// `None` if the value matches, else the value as text.
+fn mismatch(value: &TokenStream, pattern: &TokenStream) -> TokenStream {
+    quote! {
+        match #value {
+            #pattern => None,
+            #[allow(unreachable_patterns)]
+            ref other => Some(driver::observe(other).show()),
+        }
+    }
+}
+
+fn wake_times(context: &Context<'_>, wake: &Wake) -> TokenStream {
+    let tokens = |fragment: &Fragment| context.fragments.tokens(fragment.span);
+    match wake {
+        Wake::At(time) => {
+            let time = tokens(time);
+            quote!(driver::Wake::At(#time))
+        }
+        Wake::Within(range) => range_of(tokens(range)),
+        Wake::OneOf(times) => {
+            let times = times.iter().map(tokens);
+            quote!(driver::Wake::OneOf(&[#(#times),*]))
+        }
+        Wake::Take(list) => {
+            let list = &list.value;
+            quote!(driver::Wake::Take(#list))
+        }
+    }
+}
+
+fn range_of(range: TokenStream) -> TokenStream {
+    let Ok(syn::Expr::Range(parsed)) = syn::parse2::<syn::Expr>(range.clone()) else {
+        return quote!(driver::Wake::At(#range));
+    };
+    match (&parsed.start, &parsed.end, &parsed.limits) {
+        (Some(start), None, _) => quote!(driver::Wake::From(#start)),
+        (None, None, _) => quote!(driver::Wake::From(0)),
+        (Some(_), Some(_), syn::RangeLimits::HalfOpen(_)) => quote!(driver::Wake::Within(#range)),
+        (Some(_), Some(_), syn::RangeLimits::Closed(_)) => {
+            quote!(driver::Wake::WithinInclusive(#range))
+        }
+        (None, Some(end), syn::RangeLimits::HalfOpen(_)) => quote!(driver::Wake::Within(0..#end)),
+        (None, Some(end), syn::RangeLimits::Closed(_)) => {
+            quote!(driver::Wake::WithinInclusive(0..=#end))
+        }
+    }
+}
+
+/// The text of a fragment on one line, for messages.
+fn shown(context: &Context<'_>, fragment: &Fragment) -> String {
+    let text = context.parsed.source.slice(fragment.span);
+    text.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+/// An expression behind a `&`, in parentheses where it needs them.
+fn operand(expression: TokenStream) -> TokenStream {
+    let plain = matches!(
+        syn::parse2::<syn::Expr>(expression.clone()),
+        Ok(syn::Expr::Lit(_)
+            | syn::Expr::Path(_)
+            | syn::Expr::Call(_)
+            | syn::Expr::MethodCall(_)
+            | syn::Expr::Field(_)
+            | syn::Expr::Index(_)
+            | syn::Expr::Macro(_)
+            | syn::Expr::Paren(_)
+            | syn::Expr::Tuple(_)
+            | syn::Expr::Array(_)
+            | syn::Expr::Try(_)
+            | syn::Expr::Block(_))
+    );
+    if plain {
+        expression
+    } else {
+        quote!((#expression))
+    }
+}
+
+fn first_span(tokens: &TokenStream) -> Span {
+    let first = tokens.clone().into_iter().next();
+    first.map_or_else(Span::call_site, |token| token.span().resolved_at(Span::call_site()))
+}

@@ -1,0 +1,78 @@
+//! What the threads of a sequence tell the collector.
+
+/// A place in the script.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Place {
+    /// The line, from 1.
+    pub line: u32,
+    /// The column in characters, from 1.
+    pub column: u32,
+}
+
+/// The paper's three kinds of error.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum ErrorKind {
+    /// A check found another value or another time than was expected.
+    Value,
+    /// An exception that was not expected, or one that did not come.
+    Exception,
+    /// A thread that is suspended for good, or that is not and should be.
+    Liveness,
+}
+
+impl ErrorKind {
+    /// `value`, `exception` or `liveness`.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Value => "value",
+            Self::Exception => "exception",
+            Self::Liveness => "liveness",
+        }
+    }
+}
+
+/// One error of a sequence.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Failure {
+    /// Which of the three kinds.
+    pub kind: ErrorKind,
+    /// The thread, where the error belongs to one.
+    pub thread: Option<String>,
+    /// The time at which it happened; for a suspended thread, since when.
+    pub tick: u64,
+    /// The place in the script.
+    pub place: Place,
+    /// One line: what happened.
+    pub message: String,
+    /// What the script expects.
+    pub expected: Option<String>,
+    /// What was found instead.
+    pub actual: Option<String>,
+    /// Further facts, such as where a panic came from.
+    pub notes: Vec<String>,
+}
+
+/// What happens while a sequence runs.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Event {
+    /// The clock has reached a time.
+    Ticked(u64),
+    /// A thread begins to run a template: a test case.
+    Template {
+        /// The thread's number.
+        thread: usize,
+        /// The clock's time.
+        tick: u64,
+        /// The template.
+        place: Place,
+    },
+    /// A check failed.
+    Failed(Box<Failure>),
+    /// A thread has come to its end.
+    Ended {
+        /// The thread's number.
+        thread: usize,
+        /// The clock's time.
+        tick: u64,
+    },
+}

@@ -1,0 +1,76 @@
+//! Panics in the threads of a sequence: caught with their message and place,
+//! and kept out of everybody's output.
+
+use std::any::Any;
+use std::backtrace::{Backtrace, BacktraceStatus};
+use std::cell::{Cell, RefCell};
+use std::panic::{self, AssertUnwindSafe, PanicHookInfo};
+use std::sync::Once;
+
+/// A panic that was caught.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Caught {
+    pub(crate) message: String,
+    /// The source file, line and column, if the panic hook saw it.
+    pub(crate) location: Option<(String, u32, u32)>,
+    pub(crate) backtrace: Option<String>,
+}
+
+thread_local! {
+    static SILENT: Cell<bool> = const { Cell::new(false) };
+    static LAST: RefCell<Option<Caught>> = const { RefCell::new(None) };
+}
+
+/// Makes panics of the calling thread silent: they are reported, not printed.
+pub(crate) fn silence_this_thread() {
+    static INSTALLED: Once = Once::new();
+    INSTALLED.call_once(|| {
+        let others = panic::take_hook();
+        panic::set_hook(Box::new(move |info| {
+            if SILENT.try_with(Cell::get).unwrap_or(false) {
+                remember(info);
+            } else {
+                others(info);
+            }
+        }));
+    });
+    SILENT.set(true);
+}
+
+fn remember(info: &PanicHookInfo<'_>) {
+    let backtrace = Backtrace::capture();
+    let caught = Caught {
+        message: message(info.payload()),
+        location: info
+            .location()
+            .map(|at| (at.file().to_owned(), at.line(), at.column())),
+        backtrace: (backtrace.status() == BacktraceStatus::Captured).then(|| backtrace.to_string()),
+    };
+    LAST.with_borrow_mut(|last| *last = Some(caught));
+}
+
+/// Runs code and catches its panic.
+pub(crate) fn catch<R>(code: impl FnOnce() -> R) -> Result<R, Caught> {
+    LAST.with_borrow_mut(|last| *last = None);
+    panic::catch_unwind(AssertUnwindSafe(code)).map_err(|payload| {
+        let remembered = LAST.with_borrow_mut(Option::take);
+        let caught = remembered.unwrap_or_else(|| Caught {
+            message: message(&*payload),
+            location: None,
+            backtrace: None,
+        });
+        // A payload may panic when it is dropped, too.
+        std::mem::forget(payload);
+        caught
+    })
+}
+
+fn message(payload: &(dyn Any + Send)) -> String {
+    if let Some(text) = payload.downcast_ref::<&str>() {
+        (*text).to_owned()
+    } else if let Some(text) = payload.downcast_ref::<String>() {
+        text.clone()
+    } else {
+        "a panic with a payload that is no text".to_owned()
+    }
+}

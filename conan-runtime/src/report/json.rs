@@ -1,0 +1,53 @@
+//! A report as data.
+
+use serde_json::{Value, json};
+
+use super::{Report, Totals, Verdict};
+use crate::event::Failure;
+
+impl Report {
+    /// The report as a JSON object; `rendered` in it is the text of the errors.
+    pub fn to_json(&self) -> Value {
+        let failures: Vec<Value> = self.failures.iter().map(failure).collect();
+        json!({
+            "script": self.script.path,
+            "sequence": self.sequence.name,
+            "line": self.sequence.line,
+            "conditions": self.sequence.conditions,
+            "clock": self.clock,
+            "verdict": match self.verdict() {
+                Verdict::Passed => "passed",
+                Verdict::Failed => "failed",
+            },
+            "totals": self.totals.to_json(),
+            "errors": failures,
+            "rendered": self.errors(),
+        })
+    }
+}
+
+impl Totals {
+    /// The counts as a JSON object.
+    pub fn to_json(&self) -> Value {
+        json!({
+            "test_cases": self.test_cases,
+            "value_errors": self.value_errors,
+            "exception_errors": self.exception_errors,
+            "liveness_errors": self.liveness_errors,
+        })
+    }
+}
+
+fn failure(failure: &Failure) -> Value {
+    json!({
+        "kind": failure.kind.name(),
+        "thread": failure.thread,
+        "tick": failure.tick,
+        "line": failure.place.line,
+        "column": failure.place.column,
+        "message": failure.message,
+        "expected": failure.expected,
+        "actual": failure.actual,
+        "notes": failure.notes,
+    })
+}

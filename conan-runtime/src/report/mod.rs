@@ -1,0 +1,73 @@
+//! What came of a sequence.
+
+mod json;
+mod text;
+
+use std::ops::AddAssign;
+
+use crate::event::Failure;
+use crate::script::{Script, Sequence};
+
+/// The paper's summary: test cases that ran, and errors of each kind.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Totals {
+    /// Templates that began to run.
+    pub test_cases: u64,
+    /// Checks that found another value or time.
+    pub value_errors: u64,
+    /// Exceptions that were not expected, or did not come.
+    pub exception_errors: u64,
+    /// Threads suspended for good, or not when they should be.
+    pub liveness_errors: u64,
+}
+
+impl Totals {
+    /// All errors.
+    pub fn errors(self) -> u64 {
+        self.value_errors + self.exception_errors + self.liveness_errors
+    }
+}
+
+impl AddAssign for Totals {
+    fn add_assign(&mut self, other: Self) {
+        self.test_cases += other.test_cases;
+        self.value_errors += other.value_errors;
+        self.exception_errors += other.exception_errors;
+        self.liveness_errors += other.liveness_errors;
+    }
+}
+
+/// Passed or failed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Verdict {
+    /// No error of any kind.
+    Passed,
+    /// At least one error.
+    Failed,
+}
+
+/// What came of one run of a sequence.
+#[derive(Debug)]
+pub struct Report {
+    /// The script.
+    pub script: &'static Script,
+    /// The sequence.
+    pub sequence: &'static Sequence,
+    /// The engine that ran it.
+    pub clock: &'static str,
+    /// The counts.
+    pub totals: Totals,
+    /// Every error, in the order of tick and line.
+    pub failures: Vec<Failure>,
+}
+
+impl Report {
+    /// Passed or failed.
+    pub fn verdict(&self) -> Verdict {
+        if self.totals.errors() == 0 {
+            Verdict::Passed
+        } else {
+            Verdict::Failed
+        }
+    }
+}

@@ -1,0 +1,337 @@
+//! Runs one sequence: setup, ticks, the end, teardown, report.
+
+use std::sync::Arc;
+use std::sync::mpsc::{self, RecvTimeoutError};
+use std::time::{Duration, Instant};
+
+use crossbeam_channel::Sender;
+
+use crate::clock::Clock;
+use crate::collect::Collector;
+use crate::engine::{Engine, Session, Watch, engine, engines};
+use crate::event::{ErrorKind, Event, Failure, Place};
+use crate::panics;
+use crate::plan::Plan;
+use crate::report::Report;
+use crate::scope::{self, Scope};
+use crate::script::{Script, Sequence};
+use crate::state::{Phase, States, all_finished};
+use crate::thread::{Conan, Run, add_panic};
+use crate::wake::{Lists, listed};
+
+/// How sequences are run.
+#[derive(Clone, Copy)]
+pub struct Settings {
+    /// How time passes.
+    pub engine: &'static dyn Engine,
+    /// A tick's length in milliseconds, in place of the script's own.
+    pub ticktime: Option<u64>,
+}
+
+impl std::fmt::Debug for Settings {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Settings")
+            .field("engine", &self.engine.name())
+            .field("ticktime", &self.ticktime)
+            .finish()
+    }
+}
+
+impl Settings {
+    /// What the environment asks for: `CONAN_CLOCK` and `CONAN_TICKTIME`.
+    pub fn from_env() -> Result<Self, String> {
+        let engine = match std::env::var("CONAN_CLOCK") {
+            Ok(name) => engine(&name).map_err(|error| format!("CONAN_CLOCK: {error}"))?,
+            Err(_) => engines()[0],
+        };
+        let ticktime = match std::env::var("CONAN_TICKTIME") {
+            Ok(text) => match text.parse() {
+                Ok(ms) if ms > 0 => Some(ms),
+                _ => {
+                    let message = "is not a positive whole number of milliseconds";
+                    return Err(format!("CONAN_TICKTIME: `{text}` {message}"));
+                }
+            },
+            Err(_) => None,
+        };
+        Ok(Self { engine, ticktime })
+    }
+}
+
+/// Setup, teardown and the components' destructors may take this long before
+/// they count as suspended for good.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// Runs a sequence and reports.
+pub fn run(script: &'static Script, sequence: &'static Sequence, settings: Settings) -> Report {
+    let ms = settings.ticktime.unwrap_or(script.ticktime);
+    let ticktime = Duration::from_millis(ms);
+    let (sender, receiver) = crossbeam_channel::unbounded();
+    let scope = Scope {
+        clock: Arc::new(Clock::new()),
+        ticktime,
+    };
+    let mut runner = Runner {
+        script,
+        sequence,
+        session: settings.engine.open(ticktime),
+        scope,
+        events: sender,
+    };
+    runner.run();
+    let mut collector = Collector::new(script, sequence, settings.engine.name());
+    receiver.try_iter().for_each(|event| collector.take(event));
+    collector.finish()
+}
+
+struct Runner {
+    script: &'static Script,
+    sequence: &'static Sequence,
+    session: Box<dyn Session>,
+    scope: Scope,
+    events: Sender<Event>,
+}
+
+impl Runner {
+    fn run(&mut self) {
+        let build = self.sequence.build;
+        let planned = self.apart("setup", "while the sequence was set up", move || {
+            let mut plan = Plan::default();
+            build(&mut plan);
+            plan
+        });
+        let Some(mut plan) = planned else { return };
+        let teardown = plan.teardown.take();
+        let kept = std::mem::take(&mut plan.kept);
+        self.drive(plan);
+        if let Some(teardown) = teardown {
+            self.apart("teardown", "in teardown", teardown);
+        }
+        self.apart("drop", "while the components were dropped", move || drop(kept));
+    }
+
+    /// Runs what belongs to no thread of the script on a thread of its own,
+    /// so that neither a panic nor a deadlock in it can do harm.
+    fn apart<R: Send + 'static>(
+        &mut self,
+        name: &str,
+        when: &str,
+        job: impl FnOnce() -> R + Send + 'static,
+    ) -> Option<R> {
+        let (sender, receiver) = mpsc::sync_channel(1);
+        let scope = self.scope.clone();
+        let spawned = self.session.spawn(
+            name,
+            Box::new(move || {
+                panics::silence_this_thread();
+                scope::enter(scope);
+                let _ = sender.send(panics::catch(job));
+            }),
+        );
+        if let Err(error) = spawned {
+            self.fail(ErrorKind::Exception, format!("no thread could be started {when}: {error}"));
+            return None;
+        }
+        match receiver.recv_timeout(PATIENCE) {
+            Ok(Ok(done)) => Some(done),
+            Ok(Err(caught)) => {
+                let mut failure = self.failure(ErrorKind::Exception, format!("a panic {when}"));
+                add_panic(self.script, &mut failure, &caught);
+                self.send(failure);
+                None
+            }
+            Err(RecvTimeoutError::Timeout | RecvTimeoutError::Disconnected) => {
+                self.fail(ErrorKind::Liveness, format!("suspended for good {when}"));
+                None
+            }
+        }
+    }
+
+    fn drive(&mut self, plan: Plan) {
+        let names: Vec<String> = plan.threads.iter().map(|(name, _)| name.clone()).collect();
+        let count = names.len() + usize::from(plan.checks.is_some());
+        let run = Arc::new(Run {
+            script: self.script,
+            scope: self.scope.clone(),
+            rest: Clock::new(),
+            states: States::new(count),
+            lists: Lists::new(self.sequence.wake_times),
+            names,
+        });
+        let has_checks = plan.checks.is_some();
+        let threads = plan.threads.into_iter().map(|(name, body)| (Some(name), body));
+        let checks = plan.checks.into_iter().map(|body| (None, body));
+        for (number, (name, body)) in threads.chain(checks).enumerate() {
+            let thread_name = name.clone().unwrap_or_else(|| "checks".to_owned());
+            let conan = Conan {
+                run: Arc::clone(&run),
+                number,
+                name,
+                events: self.events.clone(),
+            };
+            let job = Box::new(move || conan.main(body));
+            if let Err(error) = self.session.spawn(&thread_name, job) {
+                let message = format!("thread {thread_name} could not be started: {error}");
+                self.fail(ErrorKind::Exception, message);
+                run.states.set(number, Phase::Finished(0));
+            }
+        }
+        // The first tick comes when everybody is there to see it.
+        let arrived = |phases: &[Phase]| !phases.contains(&Phase::Starting);
+        run.states.wait_until(Instant::now() + PATIENCE, arrived);
+        self.tick_through(&run, has_checks);
+        self.check_the_end(&run);
+    }
+
+    /// Moves the clock to *n* + 1, or up to where nobody is left.
+    fn tick_through(&mut self, run: &Run, has_checks: bool) {
+        let end = Ending(run);
+        for time in 1..=self.sequence.ticks {
+            if end.wait_for_the_end(Duration::ZERO) {
+                return;
+            }
+            self.tick(run, time);
+            self.session.come_to_rest(&end);
+            if has_checks {
+                self.check_at_rest(run);
+            }
+        }
+        if !end.wait_for_the_end(Duration::ZERO) {
+            self.tick(run, self.sequence.ticks + 1);
+        }
+    }
+
+    fn tick(&self, run: &Run, time: u64) {
+        run.scope.clock.tick();
+        let _ = self.events.send(Event::Ticked(time));
+    }
+
+    /// Lets the checks outside any thread look at the present tick.
+    fn check_at_rest(&self, run: &Run) {
+        run.rest.tick();
+        let time = run.rest.time();
+        let observer = run.names.len();
+        let deadline = Instant::now() + self.scope.ticktime.max(Duration::from_secs(1));
+        run.states.wait_until(deadline, |phases| match phases[observer] {
+            Phase::Waiting(next) => next > time,
+            Phase::Finished(_) => true,
+            Phase::Starting | Phase::Running { .. } => false,
+        });
+    }
+
+    /// The verdict on liveness, and on what is left of the wake-up times.
+    fn check_the_end(&self, run: &Run) {
+        for (number, name) in run.names.iter().enumerate() {
+            let stays = self.sequence.stays.iter().find(|stays| is_called(name, stays.thread));
+            match (run.states.get(number), stays) {
+                (Phase::Finished(tick), Some(stays)) => {
+                    let message = format!("thread {name} ended, but was to stay suspended");
+                    let mut failure = self.failure(ErrorKind::Liveness, message);
+                    failure.thread = Some(name.clone());
+                    failure.tick = tick;
+                    failure.place = Place {
+                        line: stays.line,
+                        column: stays.column,
+                    };
+                    failure.expected = Some("suspended at the end".to_owned());
+                    failure.actual = Some(format!("ended at tick {tick}"));
+                    self.send(failure);
+                }
+                (Phase::Running { since, place }, None) => {
+                    let message = format!("thread {name} is suspended since tick {since}");
+                    let mut failure = self.failure(ErrorKind::Liveness, message);
+                    failure.thread = Some(name.clone());
+                    failure.tick = since;
+                    failure.place = place;
+                    let last = self.sequence.ticks + 1;
+                    failure.expected = Some(format!("ended by tick {last}"));
+                    failure.actual = Some("still in this call".to_owned());
+                    self.send(failure);
+                }
+                (Phase::Waiting(_) | Phase::Starting, None) => {
+                    let message = format!("thread {name} never got to its code");
+                    self.fail(ErrorKind::Liveness, message);
+                }
+                _ => {}
+            }
+        }
+        self.check_the_checks(run);
+        for list in self.sequence.wake_times {
+            let left = run.lists.left(list.name);
+            if left.is_empty() {
+                continue;
+            }
+            let message = format!("nobody woke at tick {} of `{}`", listed(&left), list.name);
+            let mut failure = self.failure(ErrorKind::Value, message);
+            failure.place = Place {
+                line: list.line,
+                column: list.column,
+            };
+            failure.expected = Some("every time is taken by the end".to_owned());
+            failure.actual = Some(format!("left over: {}", listed(&left)));
+            self.send(failure);
+        }
+    }
+
+    /// A check outside any thread can hang in the component, too.
+    fn check_the_checks(&self, run: &Run) {
+        let observer = run.names.len();
+        if observer >= run.states.count() {
+            return;
+        }
+        if let Phase::Running { since, place } = run.states.get(observer) {
+            let message = format!("a check outside the threads is suspended since tick {since}");
+            let mut failure = self.failure(ErrorKind::Liveness, message);
+            failure.tick = since;
+            failure.place = place;
+            self.send(failure);
+        }
+    }
+
+    fn failure(&self, kind: ErrorKind, message: String) -> Failure {
+        Failure {
+            kind,
+            thread: None,
+            tick: self.scope.clock.time(),
+            place: Place {
+                line: self.sequence.line,
+                column: 1,
+            },
+            message,
+            expected: None,
+            actual: None,
+            notes: Vec::new(),
+        }
+    }
+
+    fn fail(&self, kind: ErrorKind, message: String) {
+        self.send(self.failure(kind, message));
+    }
+
+    fn send(&self, failure: Failure) {
+        let _ = self.events.send(Event::Failed(Box::new(failure)));
+    }
+}
+
+/// The end of a sequence, as its engine may wait for it.
+struct Ending<'r>(&'r Run);
+
+impl Watch for Ending<'_> {
+    fn wait_for_the_end(&self, limit: Duration) -> bool {
+        self.0.states.wait_until(Instant::now() + limit, all_finished)
+    }
+}
+
+impl Run {
+    /// The threads that a name means: one, or all replicas of one.
+    pub(crate) fn threads_called(&self, name: &str) -> Vec<(usize, &str)> {
+        let names = self.names.iter().map(String::as_str).enumerate();
+        names.filter(|(_, thread)| is_called(thread, name)).collect()
+    }
+}
+
+/// True for `producer` and for `producer.3`, if the name is `producer`.
+fn is_called(thread: &str, name: &str) -> bool {
+    let replica = thread.strip_prefix(name).and_then(|rest| rest.strip_prefix('.'));
+    thread == name || replica.is_some_and(|index| index.bytes().all(|b| b.is_ascii_digit()))
+}

@@ -1,0 +1,74 @@
+//! What a driver says about its script: plain data, made at compile time.
+
+use crate::event::Place;
+use crate::plan::Plan;
+
+/// A script as its driver describes it.
+#[derive(Debug)]
+pub struct Script {
+    /// The script's path, as messages show it.
+    pub path: &'static str,
+    /// The name under which the compiler knows the fragments' lines.
+    pub file: &'static str,
+    /// The script's text.
+    pub source: &'static str,
+    /// The length of a tick in milliseconds.
+    pub ticktime: u64,
+    /// The sequences, in order.
+    pub sequences: &'static [Sequence],
+}
+
+/// A sequence as its driver describes it.
+#[derive(Debug)]
+pub struct Sequence {
+    /// Its name: that of the `#[test]`.
+    pub name: &'static str,
+    /// The line of its `#begin`.
+    pub line: u32,
+    /// The conditions that it exercises.
+    pub conditions: &'static [&'static str],
+    /// How many tick blocks it has.
+    pub ticks: u64,
+    /// The threads that are meant to be suspended at its end.
+    pub stays: &'static [Stays],
+    /// The lists that wake-up checks take from.
+    pub wake_times: &'static [WakeTimes],
+    /// Makes components and threads, anew for every run.
+    pub build: fn(&mut Plan),
+}
+
+/// `#stays thread`
+#[derive(Debug, Clone, Copy)]
+pub struct Stays {
+    /// The thread.
+    pub thread: &'static str,
+    /// The line of the name in the script.
+    pub line: u32,
+    /// Its column.
+    pub column: u32,
+}
+
+/// `#wakeTimes name times`
+#[derive(Debug, Clone, Copy)]
+pub struct WakeTimes {
+    /// The list's name.
+    pub name: &'static str,
+    /// The line of the directive in the script.
+    pub line: u32,
+    /// Its column.
+    pub column: u32,
+    /// The times, each as often as it may be taken.
+    pub times: &'static [u64],
+}
+
+impl Script {
+    /// A compiler's place as one of the script, if it is in the script.
+    pub(crate) fn place_of(&self, file: &str, line: u32, column: u32) -> Option<Place> {
+        (file == self.file).then_some(Place { line, column })
+    }
+
+    /// The text of a line (from 1), without its end.
+    pub(crate) fn line(&self, line: u32) -> Option<&'static str> {
+        self.source.lines().nth(line.checked_sub(1)? as usize)
+    }
+}
