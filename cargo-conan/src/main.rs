@@ -1,2 +1,23 @@
-//! To be written.
-fn main() {}
+//! `cargo conan`: the command around `.conan` scripts. Argument handling and
+//! input/output; the work is done by `conan-lang` and `conan-codegen`.
+
+mod check;
+mod cli;
+mod color;
+mod exit;
+mod expand;
+mod explain;
+mod files;
+mod fmt;
+mod includes;
+mod new;
+mod output;
+mod package;
+mod run;
+mod stats;
+
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    cli::main().into()
+}

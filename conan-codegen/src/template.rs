@@ -57,6 +57,7 @@ fn exc_monitor(
             let names = tuple(names.map(ToTokens::to_token_stream));
             let patterns = tuple(bound.iter().map(Binding::pattern));
             let look = value.observed_binding();
+            let last = last.as_ref().map(without_mut);
             quote! {
                 let Some(#patterns) = conan.exc_monitor_let(#at, || {
                     #begin
@@ -151,6 +152,22 @@ impl<'s> Last<'s> {
     }
 }
 
+/// The last `let` of a template as it is inside: nothing there changes what
+/// it binds, only the code after the template may.
+fn without_mut(statement: &syn::Stmt) -> syn::Stmt {
+    let mut statement = statement.clone();
+    if let syn::Stmt::Local(local) = &mut statement {
+        let mut pattern = &mut local.pat;
+        while let syn::Pat::Type(typed) = pattern {
+            pattern = &mut typed.pat;
+        }
+        if let syn::Pat::Ident(ident) = pattern {
+            ident.mutability = None;
+        }
+    }
+    statement
+}
+
 fn binding_name(pattern: &syn::Pat) -> Option<&Ident> {
     match pattern {
         syn::Pat::Ident(pattern) if pattern.subpat.is_none() => Some(&pattern.ident),
@@ -213,13 +230,14 @@ fn tuple(parts: impl Iterator<Item = TokenStream>) -> TokenStream {
 }
 
 fn value_check(at: &TokenStream, actual: TokenStream, expected: TokenStream) -> TokenStream {
-    // rustc blames a comparison on its operator: let that be in the script.
+    // rustc blames a comparison that cannot be on its operands: they must be
+    // in the script.
     let blamed = first_span(&expected);
-    let equal = quote_spanned!(blamed=> ==);
+    let equal = quote_spanned!(blamed=> *actual == *expected);
     let (actual, expected) = (operand(actual), operand(expected));
     quote! {
         conan.value_check(#at, || match (&#actual, &#expected) {
-            (actual, expected) => Ok(if *actual #equal *expected {
+            (actual, expected) => Ok(if #equal {
                 None
             } else {
                 Some((driver::observe(actual).show(), driver::observe(expected).show()))

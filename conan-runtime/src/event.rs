@@ -1,5 +1,8 @@
 //! What the threads of a sequence tell the collector.
 
+use std::backtrace::Backtrace;
+use std::sync::Arc;
+
 /// A place in the script.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Place {
@@ -32,7 +35,7 @@ impl ErrorKind {
 }
 
 /// One error of a sequence.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone)]
 pub struct Failure {
     /// Which of the three kinds.
     pub kind: ErrorKind,
@@ -50,10 +53,12 @@ pub struct Failure {
     pub actual: Option<String>,
     /// Further facts, such as where a panic came from.
     pub notes: Vec<String>,
+    /// Where a panic came from, if backtraces are asked for.
+    pub backtrace: Option<Arc<Backtrace>>,
 }
 
 /// What happens while a sequence runs.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone)]
 pub enum Event {
     /// The clock has reached a time.
     Ticked(u64),

@@ -5,15 +5,16 @@ use std::any::Any;
 use std::backtrace::{Backtrace, BacktraceStatus};
 use std::cell::{Cell, RefCell};
 use std::panic::{self, AssertUnwindSafe, PanicHookInfo};
-use std::sync::Once;
+use std::sync::{Arc, Once};
 
 /// A panic that was caught.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone)]
 pub(crate) struct Caught {
     pub(crate) message: String,
     /// The source file, line and column, if the panic hook saw it.
     pub(crate) location: Option<(String, u32, u32)>,
-    pub(crate) backtrace: Option<String>,
+    /// Not resolved yet: that takes longer than a tick may be.
+    pub(crate) backtrace: Option<Arc<Backtrace>>,
 }
 
 thread_local! {
@@ -44,7 +45,7 @@ fn remember(info: &PanicHookInfo<'_>) {
         location: info
             .location()
             .map(|at| (at.file().to_owned(), at.line(), at.column())),
-        backtrace: (backtrace.status() == BacktraceStatus::Captured).then(|| backtrace.to_string()),
+        backtrace: (backtrace.status() == BacktraceStatus::Captured).then(|| Arc::new(backtrace)),
     };
     LAST.with_borrow_mut(|last| *last = Some(caught));
 }

@@ -301,6 +301,7 @@ impl Runner {
             expected: None,
             actual: None,
             notes: Vec::new(),
+            backtrace: None,
         }
     }
 

@@ -80,6 +80,7 @@ impl Conan {
             expected: None,
             actual: None,
             notes: Vec::new(),
+            backtrace: None,
         }
     }
 
@@ -149,7 +150,5 @@ pub(crate) fn add_panic(script: &Script, failure: &mut Failure, caught: &Caught)
             None => failure.notes.push(format!("panicked at {file}:{line}:{column}")),
         }
     }
-    if let Some(backtrace) = &caught.backtrace {
-        failure.notes.push(format!("backtrace:\n{backtrace}"));
-    }
+    failure.backtrace.clone_from(&caught.backtrace);
 }

@@ -57,6 +57,9 @@ impl Report {
         for note in &failure.notes {
             writeln!(out, "{margin} = note: {}", indented(note, &margin))?;
         }
+        if let Some(backtrace) = &failure.backtrace {
+            writeln!(out, "stack backtrace:\n{backtrace}")?;
+        }
         Ok(())
     }
 }

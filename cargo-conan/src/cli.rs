@@ -1,0 +1,119 @@
+//! The command line.
+
+use std::panic;
+use std::path::PathBuf;
+
+use clap::{Args, Parser, Subcommand, ValueEnum};
+
+use crate::exit::{Exit, Stop, error};
+use crate::{check, expand, explain, fmt, new, run, stats};
+
+#[derive(Parser)]
+#[command(name = "cargo", bin_name = "cargo", disable_help_subcommand = true)]
+enum Cargo {
+    /// Readable scripts that test concurrent Rust components
+    #[command(subcommand, version, arg_required_else_help = true)]
+    Conan(Command),
+}
+
+#[derive(Subcommand)]
+enum Command {
+    /// Write a starter script and the test file that includes it
+    New {
+        /// The script's name: a Rust identifier
+        name: String,
+    },
+    /// Show everything that is wrong with scripts
+    Check(CheckArgs),
+    /// Format scripts
+    Fmt {
+        /// Change nothing; exit with 1 if a script is not formatted
+        #[arg(long)]
+        check: bool,
+        /// Scripts and folders of scripts [default: the current folder]
+        paths: Vec<PathBuf>,
+    },
+    /// Print the generated driver of a script
+    Expand {
+        /// The script
+        file: PathBuf,
+    },
+    /// Run scripts and report
+    Run(RunArgs),
+    /// Count conditions, sequences, test cases and lines
+    Stats {
+        /// Scripts and folders of scripts [default: the current folder]
+        paths: Vec<PathBuf>,
+    },
+    /// Explain a diagnostic, such as CN001
+    Explain {
+        /// The code
+        code: String,
+    },
+}
+
+/// `check`
+#[derive(Args)]
+pub(crate) struct CheckArgs {
+    /// How to print diagnostics
+    #[arg(long, value_enum, default_value_t = Format::Human)]
+    pub(crate) message_format: Format,
+    /// Scripts and folders of scripts [default: the current folder]
+    pub(crate) paths: Vec<PathBuf>,
+}
+
+/// `run`
+#[derive(Args)]
+pub(crate) struct RunArgs {
+    /// How time passes
+    #[arg(long, value_name = "CLOCK", value_parser = ["wall"])]
+    pub(crate) clock: Option<String>,
+    /// The length of a tick in milliseconds, in place of the script's own
+    #[arg(long, value_name = "MS", value_parser = clap::value_parser!(u64).range(1..))]
+    pub(crate) ticktime: Option<u64>,
+    /// How to print the report
+    #[arg(long, value_enum, default_value_t = Format::Human)]
+    pub(crate) message_format: Format,
+    /// The package whose components the scripts test
+    #[arg(long, short, value_name = "NAME")]
+    pub(crate) package: Option<String>,
+    /// Scripts and folders of scripts [default: the current folder]
+    pub(crate) files: Vec<PathBuf>,
+}
+
+/// How messages are printed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Format {
+    /// For people, with the script's text
+    Human,
+    /// One line each
+    Short,
+    /// One JSON object a line
+    Json,
+    /// Annotations of GitHub's workflows
+    Github,
+}
+
+/// Reads the command line and does what it says.
+pub(crate) fn main() -> Exit {
+    let Cargo::Conan(command) = Cargo::parse();
+    // A mistake of ours is not a test that failed, nor exit code 101.
+    let done = panic::catch_unwind(|| execute(command));
+    match done {
+        Ok(Ok(())) => Exit::Fine,
+        Ok(Err(exit)) => exit,
+        Err(_) => error("this is a mistake in cargo-conan itself; please report it"),
+    }
+}
+
+fn execute(command: Command) -> Stop<()> {
+    match command {
+        Command::New { name } => new::new(&name),
+        Command::Check(args) => check::check(&args),
+        Command::Fmt { check, paths } => fmt::fmt(check, &paths),
+        Command::Expand { file } => expand::expand(&file),
+        Command::Run(args) => run::run(&args),
+        Command::Stats { paths } => stats::stats(&paths),
+        Command::Explain { code } => explain::explain(&code),
+    }
+}

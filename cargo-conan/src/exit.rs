@@ -1,0 +1,36 @@
+//! How the command ends. The codes are documented in the CLI reference.
+
+use std::fmt::Display;
+use std::process::ExitCode;
+
+/// What a command comes to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Exit {
+    /// All is well.
+    Fine = 0,
+    /// Tests failed, or `fmt --check` found something to do.
+    Failed = 1,
+    /// A script or the command line is wrong, or a file cannot be read or
+    /// written.
+    Wrong = 2,
+    /// The driver did not compile.
+    NotCompiled = 3,
+    /// Ctrl-C.
+    Interrupted = 130,
+}
+
+impl From<Exit> for ExitCode {
+    fn from(exit: Exit) -> Self {
+        Self::from(exit as u8)
+    }
+}
+
+/// Why a command stopped: what was printed already says what is wrong.
+pub(crate) type Stop<T> = Result<T, Exit>;
+
+/// Prints an error that is not about a place in a script.
+pub(crate) fn error(message: impl Display) -> Exit {
+    let style = anstyle::AnsiColor::Red.on_default().bold();
+    crate::output::err(format_args!("{style}error{style:#}: {message}\n"));
+    Exit::Wrong
+}

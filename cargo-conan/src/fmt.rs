@@ -1,0 +1,46 @@
+//! `cargo conan fmt`
+
+use std::fs;
+use std::path::PathBuf;
+
+use crate::exit::{Exit, Stop};
+use crate::{check, files, output};
+
+/// Formats scripts, or says which are not formatted.
+pub(crate) fn fmt(check_only: bool, paths: &[PathBuf]) -> Stop<()> {
+    let mut worst = Ok(());
+    for path in files::scripts(paths)? {
+        let exit = one(check_only, &path);
+        if let Err(exit) = exit {
+            worst = Err(worst.err().map_or(exit, |old: Exit| old.max(exit)));
+        }
+    }
+    worst
+}
+
+fn one(check_only: bool, path: &PathBuf) -> Stop<()> {
+    let parsed = files::parse(path)?;
+    let formatted = match conan_lang::format(&parsed) {
+        Ok(formatted) => formatted,
+        Err(refused) => {
+            let diagnostics = refused.diagnostics;
+            let parsed = conan_lang::Parsed { diagnostics, ..parsed };
+            check::print(&parsed, crate::cli::Format::Human);
+            return Err(Exit::Wrong);
+        }
+    };
+    // The source is without its byte order mark; the file may have one.
+    let is_formatted = fs::read(path).is_ok_and(|bytes| bytes == formatted.as_bytes());
+    if is_formatted {
+        return Ok(());
+    }
+    if check_only {
+        let old = parsed.source.text().lines();
+        let pairs = old.zip(formatted.lines()).zip(1..);
+        let line = pairs.filter(|((old, new), _)| old != new).map(|(_, line)| line).next();
+        let line = line.unwrap_or(parsed.source.line_count().max(1));
+        output::out(format_args!("{}:{line}: not formatted\n", path.display()));
+        return Err(Exit::Failed);
+    }
+    files::replace(path, &formatted).map_err(|failure| files::cannot_write(path, &failure))
+}

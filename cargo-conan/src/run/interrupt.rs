@@ -1,0 +1,43 @@
+//! Ctrl-C: end what is running, say so, leave nothing half-written.
+
+use std::process::{self, Child};
+use std::sync::{Mutex, PoisonError};
+
+use crate::exit::{Exit, Stop, error};
+use crate::output;
+
+/// The process that runs on our behalf at this moment.
+static RUNNING: Mutex<Option<u32>> = Mutex::new(None);
+
+/// Begins to listen for Ctrl-C.
+pub(super) fn listen() -> Stop<()> {
+    let handler = || {
+        let running = RUNNING.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(id) = *running {
+            end(id);
+        }
+        output::err(format_args!("\ninterrupted; nothing was left half-done\n"));
+        process::exit(Exit::Interrupted as i32);
+    };
+    ctrlc::set_handler(handler)
+        .map_err(|failure| error(format_args!("cannot listen for Ctrl-C: {failure}")))
+}
+
+/// Remembers a process while it runs.
+pub(super) fn watch(child: &Child) {
+    *RUNNING.lock().unwrap_or_else(PoisonError::into_inner) = Some(child.id());
+}
+
+/// Forgets it again.
+pub(super) fn forget() {
+    *RUNNING.lock().unwrap_or_else(PoisonError::into_inner) = None;
+}
+
+/// Asks a process to end. On a terminal it has got the Ctrl-C itself; this is
+/// for when only we were told.
+fn end(id: u32) {
+    #[cfg(unix)]
+    let _ = process::Command::new("kill").arg(id.to_string()).status();
+    #[cfg(windows)]
+    let _ = process::Command::new("taskkill").args(["/F", "/T", "/PID", &id.to_string()]).status();
+}

@@ -1,0 +1,71 @@
+//! `cargo conan run`: the paper's own workflow. Generates a driver into a
+//! scratch package, builds it, runs it, and prints the report.
+
+mod cargo;
+mod execute;
+mod interrupt;
+mod manifest;
+mod reports;
+mod scratch;
+
+use std::path::{Path, PathBuf};
+
+use crate::cli::RunArgs;
+use crate::exit::{Exit, Stop, error};
+use crate::includes::Includes;
+use crate::package::{Package, Workspace};
+use crate::{check, files};
+
+/// Runs scripts and reports.
+pub(crate) fn run(args: &RunArgs) -> Stop<()> {
+    interrupt::listen()?;
+    let paths = files::scripts(&args.files)?;
+    let scripts = check::checked(&paths, args.message_format)?;
+    let sequences: usize = scripts.iter().map(|parsed| parsed.script.sequences.len()).sum();
+    let workspace = Workspace::around(&paths[0]).map_err(error)?;
+    let package = package_of(&workspace, &paths, args.package.as_deref())?;
+    let scratch = scratch::Scratch::prepare(&workspace, package, &paths)?;
+    let driver = cargo::build(&scratch)?;
+    let totals = execute::execute(&driver, &scratch, args, sequences)?;
+    if totals.failed { Err(Exit::Failed) } else { Ok(()) }
+}
+
+/// The package whose components the scripts test.
+fn package_of<'w>(
+    workspace: &'w Workspace,
+    paths: &[PathBuf],
+    named: Option<&str>,
+) -> Stop<Package<'w>> {
+    if let Some(name) = named {
+        return workspace
+            .package(name)
+            .ok_or_else(|| error(format_args!("the workspace has no package `{name}`")));
+    }
+    let includes = Includes::of(workspace);
+    let mut chosen: Option<(Package<'w>, &Path)> = None;
+    for path in paths {
+        let including = includes.package_of(path).and_then(|name| workspace.package(name));
+        let found = including
+            .or_else(|| workspace.package_around(path))
+            .or_else(|| workspace.default_package());
+        let Some(package) = found else {
+            return Err(error(format_args!(
+                "no package is around {}, and none includes it; name one: --package NAME",
+                path.display()
+            )));
+        };
+        match chosen {
+            Some((first, first_path)) if first.name() != package.name() => {
+                return Err(error(format_args!(
+                    "{} belongs to package `{}` and {} to `{}`; run them apart, or name one: --package NAME",
+                    first_path.display(),
+                    first.name(),
+                    path.display(),
+                    package.name()
+                )));
+            }
+            _ => chosen = Some((package, path)),
+        }
+    }
+    chosen.map(|(package, _)| package).ok_or(Exit::Wrong)
+}

@@ -1,0 +1,155 @@
+//! Reports of sequences on their way from the driver to the user.
+
+use serde_json::{Value, json};
+
+use crate::cli::Format;
+use crate::output;
+
+/// Prints reports and adds them up.
+pub(super) struct Printer {
+    format: Format,
+    count: usize,
+    script: String,
+    failed: bool,
+    totals: [u64; 4],
+}
+
+/// The summary's lines, with their names in a report.
+const TOTALS: [(&str, &str); 4] = [
+    ("Test cases", "test_cases"),
+    ("Value errors", "value_errors"),
+    ("Exception errors", "exception_errors"),
+    ("Liveness errors", "liveness_errors"),
+];
+
+impl Printer {
+    pub(super) fn new(format: Format) -> Self {
+        Self {
+            format,
+            count: 0,
+            script: String::new(),
+            failed: false,
+            totals: [0; 4],
+        }
+    }
+
+    /// How many sequences have reported.
+    pub(super) fn count(&self) -> usize {
+        self.count
+    }
+
+    /// True if any of them failed.
+    pub(super) fn failed(&self) -> bool {
+        self.failed
+    }
+
+    /// One report, as the driver wrote it.
+    pub(super) fn report(&mut self, line: &str) {
+        let Ok(report) = serde_json::from_str::<Value>(line) else {
+            return;
+        };
+        self.count += 1;
+        self.failed |= report["verdict"] != "passed";
+        for (total, (_, name)) in self.totals.iter_mut().zip(TOTALS) {
+            *total += report["totals"][name].as_u64().unwrap_or(0);
+        }
+        match self.format {
+            Format::Human => self.human(&report),
+            Format::Json => output::out(format_args!("{}\n", line.trim_end())),
+            Format::Short | Format::Github => self.lines(&report),
+        }
+    }
+
+    fn human(&mut self, report: &Value) {
+        let script = text(&report["script"]);
+        if script != self.script {
+            output::out(format_args!("{script}\n"));
+            script.clone_into(&mut self.script);
+        }
+        let (name, line) = (text(&report["sequence"]), &report["line"]);
+        let conditions = report["conditions"].as_array();
+        let conditions: Vec<&str> = conditions.into_iter().flatten().map(text).collect();
+        let conditions = match conditions.as_slice() {
+            [] => String::new(),
+            names => format!(" [{}]", names.join(" ")),
+        };
+        let (style, verdict) = if report["verdict"] == "passed" {
+            (anstyle::AnsiColor::Green.on_default(), "ok")
+        } else {
+            (anstyle::AnsiColor::Red.on_default().bold(), "FAILED")
+        };
+        output::out(format_args!(
+            "  line {line}: {name}{conditions} ... {style}{verdict}{style:#}\n"
+        ));
+        let rendered = text(&report["rendered"]);
+        if !rendered.is_empty() {
+            output::out(format_args!("{rendered}\n"));
+        }
+    }
+
+    /// One line for every error.
+    fn lines(&self, report: &Value) {
+        let script = text(&report["script"]);
+        let sequence = text(&report["sequence"]);
+        for error in report["errors"].as_array().into_iter().flatten() {
+            let (line, column) = (&error["line"], &error["column"]);
+            let mut message = format!("{sequence}, tick {}", error["tick"]);
+            if let Some(thread) = error["thread"].as_str() {
+                message.push_str(&format!(", thread {thread}"));
+            }
+            message.push_str(&format!(": {}", text(&error["message"])));
+            for part in ["expected", "actual"] {
+                if let Some(value) = error[part].as_str() {
+                    message.push_str(&format!("; {part} {value}"));
+                }
+            }
+            let kind = text(&error["kind"]);
+            if self.format == Format::Github {
+                let message = message.replace('%', "%25").replace('\n', "%0A");
+                output::out(format_args!(
+                    "::error file={script},line={line},col={column},title={kind} error::{message}\n"
+                ));
+            } else {
+                let message = message.replace('\n', " ");
+                output::out(format_args!("{script}:{line}:{column}: {kind} error: {message}\n"));
+            }
+        }
+    }
+
+    /// The driver ended before all sequences had reported.
+    pub(super) fn broken_off(&mut self, missing: usize, how: &str) {
+        self.failed = true;
+        let message = format!(
+            "the driver ended ({how}) before {missing} of the sequences had reported; \
+             the next one aborted the process or exited it"
+        );
+        match self.format {
+            Format::Json => output::out(format_args!("{}\n", json!({ "broken_off": message }))),
+            Format::Github => output::out(format_args!("::error::{message}\n")),
+            Format::Human | Format::Short => {
+                crate::exit::error(message);
+            }
+        }
+    }
+
+    /// The paper's summary.
+    pub(super) fn totals(&self) {
+        if self.format == Format::Json {
+            let pairs = TOTALS.iter().zip(self.totals);
+            let totals = pairs.map(|((_, name), total)| ((*name).to_owned(), Value::from(total)));
+            let totals: serde_json::Map<String, Value> = totals.collect();
+            output::out(format_args!("{}\n", json!({ "totals": totals })));
+            return;
+        }
+        if self.format == Format::Human {
+            output::out(format_args!("\n"));
+        }
+        for ((title, _), total) in TOTALS.iter().zip(self.totals) {
+            output::out(format_args!("{title}: {total}\n"));
+        }
+    }
+}
+
+fn text(value: &Value) -> &str {
+    value.as_str().unwrap_or_default()
+}

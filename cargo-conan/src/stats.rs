@@ -1,0 +1,67 @@
+//! `cargo conan stats`: the columns of the paper's Table 2.
+
+use std::path::PathBuf;
+
+use crate::cli::Format;
+use crate::exit::Stop;
+use crate::{check, expand, files, output};
+
+/// One row of the table.
+#[derive(Default)]
+struct Row {
+    script: String,
+    numbers: [u64; 5],
+}
+
+const HEADINGS: [&str; 5] = ["Cond.", "Seq.", "Test cases", "Script lines", "Driver lines"];
+
+/// Counts conditions, sequences, test cases and lines.
+pub(crate) fn stats(paths: &[PathBuf]) -> Stop<()> {
+    let paths = files::scripts(paths)?;
+    let scripts = check::checked(&paths, Format::Human)?;
+    let mut rows = Vec::new();
+    let mut total = Row {
+        script: "total".to_owned(),
+        ..Row::default()
+    };
+    for (parsed, path) in scripts.iter().zip(&paths) {
+        let script = &parsed.script;
+        let conditions = script.conditions.as_ref().map_or(0, |c| c.items.len());
+        let driver = expand::driver(parsed, path)?;
+        let numbers = [
+            conditions as u64,
+            script.sequences.len() as u64,
+            script.test_cases(),
+            parsed.source.line_count() as u64,
+            driver.lines().count() as u64,
+        ];
+        for (sum, number) in total.numbers.iter_mut().zip(numbers) {
+            *sum += number;
+        }
+        let script = parsed.source.name().to_owned();
+        rows.push(Row { script, numbers });
+    }
+    if rows.len() > 1 {
+        rows.push(total);
+    }
+    print(&rows);
+    Ok(())
+}
+
+fn print(rows: &[Row]) {
+    let widest = rows.iter().map(|row| row.script.chars().count()).max();
+    let width = widest.unwrap_or(0).max("Script".len());
+    let mut text = format!("{:width$}", "Script");
+    for heading in HEADINGS {
+        text.push_str(&format!("  {heading:>}"));
+    }
+    text.push('\n');
+    for row in rows {
+        text.push_str(&format!("{:width$}", row.script));
+        for (number, heading) in row.numbers.iter().zip(HEADINGS) {
+            text.push_str(&format!("  {number:>width$}", width = heading.len()));
+        }
+        text.push('\n');
+    }
+    output::out(format_args!("{text}"));
+}
