@@ -9,6 +9,7 @@
 //! How time passes is the business of an [`engine`]. The first one is `wall`,
 //! which ticks in real time as the paper does.
 
+mod backtrace;
 mod clock;
 mod collect;
 pub mod engine;

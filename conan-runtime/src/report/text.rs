@@ -3,6 +3,7 @@
 use std::fmt::{self, Display, Write};
 
 use super::{Report, Totals, Verdict};
+use crate::backtrace::shown as shown_backtrace;
 use crate::event::Failure;
 
 impl Display for Report {
@@ -58,7 +59,7 @@ impl Report {
             writeln!(out, "{margin} = note: {}", indented(note, &margin))?;
         }
         if let Some(backtrace) = &failure.backtrace {
-            writeln!(out, "stack backtrace:\n{backtrace}")?;
+            write!(out, "stack backtrace:\n{}", shown_backtrace(backtrace))?;
         }
         Ok(())
     }

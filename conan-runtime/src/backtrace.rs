@@ -1,0 +1,53 @@
+//! A panic's backtrace, without the frames that say nothing.
+
+use std::backtrace::Backtrace;
+use std::env;
+
+/// The frames between the panic and our own code; all of them if the user
+/// asks for a full backtrace, as with std.
+pub(crate) fn shown(backtrace: &Backtrace) -> String {
+    let text = backtrace.to_string();
+    if env::var("RUST_BACKTRACE").is_ok_and(|level| level == "full") {
+        return text;
+    }
+    short(&text)
+}
+
+fn short(text: &str) -> String {
+    let mut frames: Vec<Vec<&str>> = Vec::new();
+    for line in text.lines() {
+        match frames.last_mut() {
+            Some(frame) if !begins_frame(line) => frame.push(line),
+            _ => frames.push(vec![line]),
+        }
+    }
+    let is_panic = |frame: &Vec<&str>| {
+        ["core::panicking::", "rust_begin_unwind"].iter().any(|part| frame[0].contains(part))
+    };
+    let is_ours = |frame: &&Vec<&str>| {
+        !["AssertUnwindSafe", "conan_runtime::"].iter().any(|part| frame[0].contains(part))
+    };
+    let start = frames.iter().rposition(is_panic).map_or(0, |last| last + 1);
+    let kept = frames[start..].iter().take_while(is_ours);
+    kept.flatten().map(|line| format!("{line}\n")).collect()
+}
+
+/// `  12: name::of::function`
+fn begins_frame(line: &str) -> bool {
+    let number = line.trim_start().split(':').next().unwrap_or_default();
+    !number.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_the_frames_of_the_component_and_the_script_are_left() {
+        let text = "   0: conan_runtime::panics::remember\n             at a.rs:1:1\n   \
+            1: rust_begin_unwind\n   2: core::panicking::panic_fmt\n   3: queue::pop\n             \
+            at src/queue.rs:7:9\n   4: <core::panic::unwind_safe::AssertUnwindSafe<F>>::call_once\n   \
+            5: conan_runtime::panics::catch\n";
+        assert_eq!(short(text), "   3: queue::pop\n             at src/queue.rs:7:9\n");
+    }
+}
