@@ -3,6 +3,7 @@
 use syn::parse::ParseStream;
 
 use crate::diagnostic::{Code, Diagnostic};
+use crate::keywords::is_keyword;
 use crate::mask::Mask;
 use crate::rust::Rust;
 use crate::source::Source;
@@ -19,7 +20,7 @@ pub(crate) fn parse(
 ) -> Result<Cut, Diagnostic> {
     let pattern = pattern_span(source, mask, argument)?;
     let rest = Span::new(pattern.end as usize, argument.end as usize);
-    let constructor = trim(&mask.text, rest);
+    let constructor = trim(mask, rest);
     if constructor.is_empty() {
         return Err(
             Diagnostic::new(Code::BadHead, "this component has no constructor", pattern)
@@ -27,16 +28,35 @@ pub(crate) fn parse(
                 .help("as in `#cut m Component::new()`"),
         );
     }
+    if mask.text[constructor.range()].starts_with('=') {
+        let sign = Span::new(constructor.start as usize, constructor.start as usize + 1);
+        return Err(
+            Diagnostic::new(Code::BadHead, "there is no `=` in a `#cut`", sign)
+                .label("expected the constructor")
+                .help("as in `#cut m Component::new()`"),
+        );
+    }
+    let word = source.slice(pattern);
+    if is_keyword(word) && word != "_" {
+        return Err(keyword(word, pattern));
+    }
     let fragment = |span| Rust { source, mask, span };
     let pat = fragment(pattern).parse(syn::Pat::parse_single, "a name or a pattern")?;
     let mut names = Vec::new();
     bound_names(&pat, fragment(pattern), &mut names);
+    if names.is_empty() {
+        return Err(
+            Diagnostic::new(Code::BadName, "this `#cut` names no component", pattern)
+                .label("expected a name that begins with a small letter"),
+        );
+    }
     let constructor_rust = fragment(constructor);
     // `Buffer<u8>` is a type and no expression; it gets its `::new()` later.
-    let as_type = || constructor_rust.parse(<syn::Type as syn::parse::Parse>::parse, "a type");
+    let as_path = || constructor_rust.parse(<syn::TypePath as syn::parse::Parse>::parse, "a type");
     let expression = <syn::Expr as syn::parse::Parse>::parse;
-    if let Err(diagnostic) = constructor_rust.parse(expression, "a constructor: an expression")
-        && as_type().is_err()
+    if let Err(diagnostic) =
+        constructor_rust.parse(expression, "a constructor, which is an expression")
+        && as_path().is_err()
     {
         return Err(diagnostic);
     }
@@ -46,6 +66,11 @@ pub(crate) fn parse(
         names,
         constructor: Fragment { span: constructor },
     })
+}
+
+fn keyword(word: &str, place: Span) -> Diagnostic {
+    let message = format!("`{word}` is a Rust keyword and cannot name a component");
+    Diagnostic::new(Code::BadName, message, place).label("choose another name")
 }
 
 /// Where the pattern ends and the constructor begins. A small-letter word
@@ -65,7 +90,11 @@ fn pattern_span(source: &Source, mask: &Mask, argument: Span) -> Result<Span, Di
     if is_plain {
         return Ok(Span::new(start, start + word_len));
     }
-    let rust = Rust { source, mask, span: argument };
+    let rust = Rust {
+        source,
+        mask,
+        span: argument,
+    };
     let parser = |input: ParseStream<'_>| {
         let pattern = syn::Pat::parse_single(input)?;
         let rest: proc_macro2::TokenStream = input.parse()?;

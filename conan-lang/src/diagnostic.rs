@@ -2,6 +2,10 @@
 
 use crate::span::Span;
 
+/// So many a stage of the checks reports at the most. Nobody mends more in one
+/// go, and a file of ten megabytes can hold millions.
+pub(crate) const MAX_DIAGNOSTICS: usize = 5_000;
+
 /// How bad it is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Severity {
@@ -63,7 +67,7 @@ impl Diagnostic {
     pub fn new(code: Code, message: impl Into<String>, span: Span) -> Self {
         Self {
             code,
-            message: message.into(),
+            message: clip(message.into()),
             span,
             label: String::new(),
             related: Vec::new(),
@@ -75,14 +79,14 @@ impl Diagnostic {
     /// Says what stands at the place.
     #[must_use]
     pub fn label(mut self, label: impl Into<String>) -> Self {
-        self.label = label.into();
+        self.label = clip(label.into());
         self
     }
 
     /// Adds a place that explains it.
     #[must_use]
     pub fn related(mut self, span: Span, label: impl Into<String>) -> Self {
-        let label = label.into();
+        let label = clip(label.into());
         self.related.push(Related { span, label });
         self
     }
@@ -90,7 +94,7 @@ impl Diagnostic {
     /// Says what to do about it.
     #[must_use]
     pub fn help(mut self, help: impl Into<String>) -> Self {
-        self.help = Some(help.into());
+        self.help = Some(clip(help.into()));
         self
     }
 
@@ -106,6 +110,16 @@ impl Diagnostic {
     pub fn severity(&self) -> Severity {
         self.code.severity()
     }
+}
+
+/// Messages quote names, and a name may be as long as its file.
+fn clip(mut text: String) -> String {
+    const MAX_CHARACTERS: usize = 300;
+    if let Some((at, _)) = text.char_indices().nth(MAX_CHARACTERS) {
+        text.truncate(at);
+        text.push('…');
+    }
+    text
 }
 
 macro_rules! codes {

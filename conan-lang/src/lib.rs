@@ -16,6 +16,7 @@
 //! assert_eq!(parsed.script.test_cases(), 1);
 //! ```
 
+mod brackets;
 mod build;
 mod check;
 mod cut;
@@ -81,13 +82,16 @@ pub fn parse(name: impl Into<String>, text: impl Into<String>) -> Parsed {
     }
     let source = Source::new(name, text);
     let (mask, mut diagnostics) = mask::mask(source.text());
-    let (script, built) = build::build(&source, &mask);
-    diagnostics.extend(built);
-    diagnostics.extend(check::check(&source, &mask, &script));
+    let built = build::build(&source, &mask);
+    // Behind the place where the reader gave up, nothing is truly missing.
+    if mask.is_whole {
+        diagnostics.extend(check::check(&source, &mask, &built));
+        diagnostics.extend(built.diagnostics);
+    }
     diagnostics.sort_by_key(|diagnostic| (diagnostic.span.start, diagnostic.code));
     Parsed {
         source,
-        script,
+        script: built.script,
         mask,
         diagnostics,
     }
@@ -111,7 +115,14 @@ pub fn parse_bytes(name: impl Into<String>, bytes: Vec<u8>) -> Parsed {
             let diagnostic = Diagnostic::new(Code::InvalidUtf8, message, span)
                 .label("a script is UTF-8 text")
                 .help("save the file in UTF-8");
-            parsed.diagnostics.insert(0, diagnostic);
+            // What is said about those characters follows from the bytes.
+            let source = &parsed.source;
+            let follows = |span: Span| source.slice(span).contains(char::REPLACEMENT_CHARACTER);
+            parsed.diagnostics.retain(|other| !follows(other.span));
+            parsed.diagnostics.push(diagnostic);
+            parsed
+                .diagnostics
+                .sort_by_key(|diagnostic| (diagnostic.span.start, diagnostic.code));
             parsed
         }
     }

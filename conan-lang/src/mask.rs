@@ -9,6 +9,8 @@
 //! One loop without recursion, so nesting costs nothing and the time is linear.
 
 use crate::diagnostic::{Code, Diagnostic};
+use crate::nearest::nearest_directive;
+use crate::pieces::Directive;
 use crate::span::Span;
 
 /// What an opaque part is.
@@ -29,6 +31,10 @@ pub struct Mask {
     pub text: String,
     /// Every opaque part, in order.
     pub parts: Vec<(Opaque, Span)>,
+    /// What follows the beginning of a literal without an end, in order.
+    unterminated: Vec<Span>,
+    /// True if the script could be read to its end.
+    pub(crate) is_whole: bool,
 }
 
 impl Mask {
@@ -42,13 +48,22 @@ impl Mask {
         let (kind, span) = self.parts.get(self.part_from(offset))?;
         (span.start < offset).then_some(*kind)
     }
+
+    /// True if no literal in the place lacks its end.
+    pub(crate) fn is_readable(&self, place: Span) -> bool {
+        let first = self
+            .unterminated
+            .partition_point(|span| span.end <= place.start);
+        let next = self.unterminated.get(first);
+        next.is_none_or(|span| place.end <= span.start)
+    }
 }
 
 /// Filler for literals: a letter, so that a literal looks like one word.
 const FILLER: u8 = b'_';
 
 /// After so many literals without an end the rest of the file is not looked
-/// into: each of them had to be searched for up to the end of the file.
+/// into: each of them has been searched for up to the end of the file.
 const MAX_UNTERMINATED: usize = 16;
 
 /// Masks a script.
@@ -58,15 +73,19 @@ pub fn mask(text: &str) -> (Mask, Vec<Diagnostic>) {
         bytes: text.as_bytes(),
         out: text.as_bytes().to_vec(),
         parts: Vec::new(),
+        unterminated: Vec::new(),
         diagnostics: Vec::new(),
+        suspect: None,
         at: 0,
     };
-    masker.run();
+    let is_whole = masker.run();
     // Parts are replaced whole and by ASCII, so what is left is UTF-8 still.
     let text = String::from_utf8_lossy(&masker.out).into_owned();
     let mask = Mask {
         text,
         parts: masker.parts,
+        unterminated: masker.unterminated,
+        is_whole,
     };
     (mask, masker.diagnostics)
 }
@@ -76,22 +95,29 @@ struct Masker<'t> {
     bytes: &'t [u8],
     out: Vec<u8>,
     parts: Vec<(Opaque, Span)>,
+    unterminated: Vec<Span>,
     diagnostics: Vec<Diagnostic>,
+    /// The first string that has swallowed a line with a directive: if the
+    /// quotes do not come out even, this is the one that has no end. Where it
+    /// starts, and its quote.
+    suspect: Option<(usize, usize)>,
     at: usize,
 }
 
 impl Masker<'_> {
-    fn run(&mut self) {
+    /// Returns false if the rest of the script is not worth looking at.
+    fn run(&mut self) -> bool {
         while self.at < self.bytes.len() {
-            if self.diagnostics.len() >= MAX_UNTERMINATED {
+            let is_hopeless = self.diagnostics.len() >= MAX_UNTERMINATED;
+            if is_hopeless || !self.step() {
                 self.fill(self.at, self.bytes.len(), b' ');
-                return;
+                return false;
             }
-            self.step();
         }
+        true
     }
 
-    fn step(&mut self) {
+    fn step(&mut self) -> bool {
         let start = self.at;
         match self.bytes[start] {
             b'/' if self.looking_at("//") => {
@@ -100,14 +126,18 @@ impl Masker<'_> {
             }
             b'/' if self.looking_at("/*") => match self.block_comment_end(start) {
                 Some(end) => self.hide(Opaque::Comment, end),
-                None => self.unterminated("block comment", start, start + 2),
+                None => {
+                    self.unterminated("block comment", start, start + 2);
+                    return false;
+                }
             },
             b'"' => self.string(start),
             b'\'' => self.quote(),
-            b'#' => self.hash(),
+            b'#' => return self.hash(),
             byte if is_word_byte(byte) => self.word(),
             _ => self.at += 1,
         }
+        true
     }
 
     fn looking_at(&self, what: &str) -> bool {
@@ -154,11 +184,40 @@ impl Masker<'_> {
         while at < self.bytes.len() {
             match self.bytes[at] {
                 b'\\' => at += 2,
-                b'"' => return self.hide(Opaque::Literal, at + 1),
+                b'"' => {
+                    if self.suspect.is_none() && self.swallows_directive(quote, at) {
+                        self.suspect = Some((self.at, quote));
+                    }
+                    return self.hide(Opaque::Literal, at + 1);
+                }
                 _ => at += 1,
             }
         }
-        self.unterminated("string", self.at, quote + 1);
+        let (start, quote) = self.suspect.take().unwrap_or((self.at, quote));
+        self.rewind(start);
+        self.unterminated("string", start, quote + 1);
+    }
+
+    /// True if a stretch of several lines has a directive in it that a script
+    /// hardly has in a string.
+    fn swallows_directive(&self, start: usize, end: usize) -> bool {
+        let text = &self.text[start..end];
+        let mut directives = text.match_indices("#end").filter(|(at, _)| {
+            text[..*at].ends_with(char::is_whitespace) && is_end_directive(&text[*at..])
+        });
+        text.contains('\n') && directives.next().is_some()
+    }
+
+    /// Forgets what has been read from `start` on.
+    fn rewind(&mut self, start: usize) {
+        let from = start as u32;
+        self.parts
+            .truncate(self.parts.partition_point(|(_, span)| span.start < from));
+        let read = self.unterminated.partition_point(|span| span.start < from);
+        self.unterminated.truncate(read);
+        self.diagnostics.truncate(read);
+        self.out[start..].copy_from_slice(&self.bytes[start..]);
+        self.at = start;
     }
 
     /// `'a'`, `'\n'` or the lifetime `'a`.
@@ -190,19 +249,17 @@ impl Masker<'_> {
     }
 
     /// An attribute's `#` is code; `#conditions` is followed by free text.
-    fn hash(&mut self) {
+    fn hash(&mut self) -> bool {
         let next = self.byte(self.at + 1);
         if next == b'[' || (next == b'!' && self.byte(self.at + 2) == b'[') {
             self.out[self.at] = FILLER;
             self.at += 1;
-            return;
+            return true;
         }
         let end = self.word_end(self.at + 1);
-        let is_conditions = &self.bytes[self.at..end] == b"#conditions";
+        let is_conditions = is_conditions(&self.text[self.at..end]);
         self.at = end;
-        if is_conditions {
-            self.conditions();
-        }
+        !is_conditions || self.conditions()
     }
 
     fn word_end(&self, from: usize) -> usize {
@@ -254,18 +311,15 @@ impl Masker<'_> {
 
     /// The lines after `#conditions` up to the next directive: free text, in
     /// which a quote is an apostrophe.
-    fn conditions(&mut self) {
+    fn conditions(&mut self) -> bool {
         loop {
-            while self.byte(self.at).is_ascii_whitespace() {
-                self.at += 1;
-            }
+            self.at = self.bytes.len() - self.text[self.at..].trim_start().len();
             if self.at >= self.bytes.len() || self.byte(self.at) == b'#' {
-                return;
+                return true;
             }
             if self.looking_at("//") || self.looking_at("/*") {
-                self.step();
-                if self.diagnostics.len() >= MAX_UNTERMINATED {
-                    return;
+                if !self.step() {
+                    return false;
                 }
             } else {
                 let end = self.condition_end(self.at);
@@ -274,14 +328,14 @@ impl Masker<'_> {
         }
     }
 
-    /// Where a condition's text ends: with its line, or before a comment or
-    /// an `#end` that follows white space.
+    /// Where a condition's text ends: with its line, or before a comment or an
+    /// `#end` with white space before it and nothing more of a text behind it.
     fn condition_end(&self, start: usize) -> usize {
         let line = &self.text[start..self.line_end(start)];
         let stops = line.char_indices().filter(|(_, c)| c.is_whitespace());
         let stop = stops.map(|(at, c)| at + c.len_utf8()).find(|&at| {
             let rest = &line[at..];
-            rest.starts_with("//") || rest.starts_with("/*") || is_end_directive(rest)
+            rest.starts_with("//") || rest.starts_with("/*") || ends_conditions(rest)
         });
         start + line[..stop.unwrap_or(line.len())].trim_end().len()
     }
@@ -289,7 +343,11 @@ impl Masker<'_> {
     fn hide(&mut self, kind: Opaque, end: usize) {
         let start = self.at;
         self.parts.push((kind, Span::new(start, end)));
-        let filler = if kind == Opaque::Literal { FILLER } else { b' ' };
+        let filler = if kind == Opaque::Literal {
+            FILLER
+        } else {
+            b' '
+        };
         self.fill(start, end, filler);
         self.at = end;
     }
@@ -302,21 +360,40 @@ impl Masker<'_> {
         }
     }
 
-    /// Reports what has no end, hides its line, and goes on behind it.
+    /// Reports what has no end, hides the rest of its line up to an `#end`,
+    /// and goes on behind that.
     fn unterminated(&mut self, what: &str, start: usize, opened: usize) {
-        let end = opened.min(self.bytes.len());
+        let opened = opened.min(self.bytes.len());
         self.diagnostics.push(
             Diagnostic::new(
                 Code::Unterminated,
                 format!("this {what} has no end"),
-                Span::new(start, end),
+                Span::new(start, opened),
             )
             .label(format!("the {what} begins here")),
         );
-        let line_end = self.line_end(end).max(end);
-        self.fill(start, line_end, FILLER);
-        self.at = line_end;
+        let line = &self.text[opened..self.line_end(opened).max(opened)];
+        let ends = line.match_indices("#end").map(|(at, _)| at);
+        let end = ends
+            .into_iter()
+            .find(|&at| line[..at].ends_with(char::is_whitespace) && is_end_directive(&line[at..]));
+        let end = opened + end.unwrap_or(line.len());
+        self.unterminated.push(Span::new(start, end));
+        self.fill(start, end, FILLER);
+        self.at = end;
     }
+}
+
+/// `#conditions`, or what is near enough to be taken for it.
+fn is_conditions(word: &str) -> bool {
+    let is_near = word.len().abs_diff("#conditions".len()) <= 2;
+    is_near && nearest_directive(word) == Some(Directive::Conditions)
+}
+
+fn ends_conditions(text: &str) -> bool {
+    let rest = text.strip_prefix("#end").map(str::trim_start);
+    is_end_directive(text)
+        && rest.is_some_and(|rest| rest.is_empty() || rest.starts_with(['#', '/']))
 }
 
 fn is_end_directive(text: &str) -> bool {

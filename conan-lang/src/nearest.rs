@@ -2,20 +2,38 @@
 
 use crate::pieces::Directive;
 
+/// A word is compared with so many others at the most, so that many wrong
+/// words and many right ones do not take the product of both.
+pub(crate) const MAX_COMPARED: usize = 100;
+
 /// The directive that is spelled most like `word`, if any is near enough.
 pub(crate) fn nearest_directive(word: &str) -> Option<Directive> {
+    let words = Directive::ALL.map(Directive::word);
+    let meant = nearest(word, &words)?;
+    Directive::ALL
+        .into_iter()
+        .find(|directive| directive.word() == meant)
+}
+
+/// The candidate that is spelled most like `word`, if any is near enough.
+pub(crate) fn nearest<'c>(word: &str, candidates: &[&'c str]) -> Option<&'c str> {
     // Nothing much longer than a directive is a slip of the finger.
     if word.len() > 24 {
         return None;
     }
     let lower = word.to_lowercase();
-    let candidates = Directive::ALL.iter().map(|&directive| {
-        let right = directive.word().to_lowercase();
-        (distance(&lower, &right), right.len(), directive)
+    let near = candidates.iter().filter_map(|&candidate| {
+        let limit = match candidate.len() {
+            0..=2 => 0,
+            3..=5 => 1,
+            6..=24 => 2,
+            _ => return None,
+        };
+        let distance = distance(&lower, &candidate.to_lowercase());
+        (distance <= limit).then_some((distance, candidate))
     });
-    let (distance, len, directive) = candidates.min_by_key(|(distance, ..)| *distance)?;
-    let limit = if len <= 5 { 1 } else { 2 };
-    (distance <= limit).then_some(directive)
+    near.min_by_key(|(distance, _)| *distance)
+        .map(|(_, candidate)| candidate)
 }
 
 /// Levenshtein's edit distance, a swap of neighbours counting one.

@@ -1,9 +1,11 @@
 //! From the grammar's parse to a flat list of pieces.
 
 use pest::Parser;
-use pest::iterators::Pair;
+use pest::iterators::{Pair, Pairs};
 use pest_derive::Parser;
 
+use crate::mask::Mask;
+use crate::source::Source;
 use crate::span::{Name, Span, Spanned};
 
 mod grammar {
@@ -129,6 +131,8 @@ impl Directive {
 /// What `#thread` says before its code.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct ThreadHead {
+    /// From the `#` to the last word of the head.
+    pub(crate) span: Span,
     /// `<id>`
     pub(crate) id: Option<Name>,
     /// The count of `x 10`, as it is written.
@@ -143,11 +147,16 @@ pub(crate) struct ThreadHead {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Piece {
     Directive(Directive, Span),
-    Thread(ThreadHead, Span),
-    Unknown(Span),
+    /// `#thread` with its head.
+    Thread(Box<ThreadHead>, Span),
+    /// A word that is no directive; and the head that follows, in case that
+    /// `#thread` was meant.
+    Unknown(Box<ThreadHead>, Span),
+    /// A lone `#`.
     Separator(Span),
-    Open(Span),
-    Close(Span),
+    /// All but the last `#` of a run of them.
+    Hashes(Span),
+    /// Anything else, up to the next `#`.
     Code(Span),
 }
 
@@ -156,10 +165,9 @@ impl Piece {
         match self {
             Self::Directive(_, span)
             | Self::Thread(_, span)
-            | Self::Unknown(span)
+            | Self::Unknown(_, span)
             | Self::Separator(span)
-            | Self::Open(span)
-            | Self::Close(span)
+            | Self::Hashes(span)
             | Self::Code(span) => *span,
         }
     }
@@ -168,25 +176,26 @@ impl Piece {
     pub(crate) fn is_directive(&self) -> bool {
         matches!(
             self,
-            Self::Directive(..) | Self::Thread(..) | Self::Unknown(_)
+            Self::Directive(..) | Self::Thread(..) | Self::Unknown(..)
         )
     }
 }
 
-/// Splits a mask into its pieces.
-pub(crate) fn pieces(mask: &str) -> Vec<Piece> {
+/// Splits a script into its pieces.
+pub(crate) fn pieces(source: &Source, mask: &Mask) -> Vec<Piece> {
     // The grammar takes any text: whatever is not a directive is code.
-    let Ok(mut script) = Grammar::parse(Rule::script, mask) else {
+    let Ok(mut script) = Grammar::parse(Rule::script, &mask.text) else {
         debug_assert!(false, "the grammar refused a mask");
-        return vec![Piece::Code(Span::new(0, mask.len()))];
+        return vec![Piece::Code(Span::new(0, mask.text.len()))];
     };
     let Some(script) = script.next() else {
         return Vec::new();
     };
-    script.into_inner().filter_map(piece).collect()
+    let pieces = script.into_inner();
+    pieces.filter_map(|pair| piece(source, pair)).collect()
 }
 
-fn piece(pair: Pair<'_, Rule>) -> Option<Piece> {
+fn piece(source: &Source, pair: Pair<'_, Rule>) -> Option<Piece> {
     let span = span_of(&pair);
     let directive = match pair.as_rule() {
         Rule::ticktime => Directive::Ticktime,
@@ -206,52 +215,45 @@ fn piece(pair: Pair<'_, Rule>) -> Option<Piece> {
         Rule::match_check => Directive::MatchCheck,
         Rule::wake_check => Directive::WakeCheck,
         Rule::end => Directive::End,
-        Rule::thread => return Some(Piece::Thread(thread_head(pair), span)),
-        Rule::unknown => return Some(Piece::Unknown(span)),
+        Rule::thread => {
+            let head = thread_head(source, span, pair.into_inner());
+            return Some(Piece::Thread(Box::new(head), span));
+        }
+        Rule::unknown => {
+            let mut inner = pair.into_inner();
+            let word = span_of(&inner.next()?);
+            let head = thread_head(source, span, inner);
+            return Some(Piece::Unknown(Box::new(head), word));
+        }
         Rule::separator => return Some(Piece::Separator(span)),
-        Rule::open => return Some(Piece::Open(span)),
-        Rule::close => return Some(Piece::Close(span)),
+        Rule::hashes => return Some(Piece::Hashes(span)),
         Rule::code => {
-            let blank = pair.as_str().bytes().all(|b| b.is_ascii_whitespace());
-            return (!blank).then_some(Piece::Code(span));
+            let is_blank = pair.as_str().trim_start().is_empty();
+            return (!is_blank).then_some(Piece::Code(span));
         }
         _ => return None,
     };
     Some(Piece::Directive(directive, span))
 }
 
-/// Reads the head of a thread block whose `#thread` was misspelled and ends at
-/// `at`. Returns the head and where it ends.
-pub(crate) fn thread_head_at(mask: &str, at: usize) -> (ThreadHead, usize) {
-    const WORD: &str = "#thread";
-    let rest = &mask[at..];
-    let line = &rest[..rest.find('\n').unwrap_or(rest.len())];
-    let text = format!("{WORD}{line}");
-    let parsed = Grammar::parse(Rule::thread, &text).ok();
-    let Some(pair) = parsed.and_then(|mut pairs| pairs.next()) else {
-        return (ThreadHead::default(), at);
+fn thread_head(source: &Source, span: Span, parts: Pairs<'_, Rule>) -> ThreadHead {
+    let mut head = ThreadHead {
+        span,
+        ..ThreadHead::default()
     };
-    let end = at + pair.as_span().end() - WORD.len();
-    let mut head = thread_head(pair);
-    let names = head.id.iter_mut().chain(&mut head.replicas);
-    for name in names.chain(&mut head.takes).chain(&mut head.clones) {
-        let shift = |offset: u32| offset as usize + at - WORD.len();
-        name.span = Span::new(shift(name.span.start), shift(name.span.end));
-    }
-    (head, end)
-}
-
-fn thread_head(pair: Pair<'_, Rule>) -> ThreadHead {
-    let mut head = ThreadHead::default();
-    for part in pair.into_inner() {
+    let name_of = |pair: Pair<'_, Rule>| {
+        let span = span_of(&pair);
+        Spanned::new(source.slice(span).to_owned(), span)
+    };
+    for part in parts {
         let rule = part.as_rule();
         let mut inner = part.into_inner();
         match rule {
-            Rule::thread_id => head.id = inner.next().map(|id| name_of(&id)),
-            Rule::replicas => head.replicas = inner.next().map(|count| name_of(&count)),
+            Rule::thread_id => head.id = inner.next().map(name_of),
+            Rule::replicas => head.replicas = inner.next().map(name_of),
             Rule::ownership => {
                 let verb = inner.next().map(|verb| verb.as_rule());
-                let names = inner.map(|name| name_of(&name));
+                let names = inner.map(name_of);
                 match verb {
                     Some(Rule::takes) => head.takes.extend(names),
                     _ => head.clones.extend(names),
@@ -261,10 +263,6 @@ fn thread_head(pair: Pair<'_, Rule>) -> ThreadHead {
         }
     }
     head
-}
-
-fn name_of(pair: &Pair<'_, Rule>) -> Name {
-    Spanned::new(pair.as_str().to_owned(), span_of(pair))
 }
 
 fn span_of(pair: &Pair<'_, Rule>) -> Span {

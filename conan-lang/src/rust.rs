@@ -4,11 +4,14 @@
 //! Token positions come from proc-macro2's fallback implementation. Inside a
 //! procedural macro the caller must force it (`proc_macro2::fallback::force`).
 
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
 use std::str::FromStr;
 
-use proc_macro2::{TokenStream, TokenTree};
+use proc_macro2::{Spacing, TokenStream, TokenTree};
 use syn::parse::Parser;
 
+use crate::brackets;
 use crate::diagnostic::{Code, Diagnostic};
 use crate::limits;
 use crate::mask::Mask;
@@ -24,32 +27,53 @@ pub(crate) struct Rust<'s> {
 }
 
 impl Rust<'_> {
-    /// Parses the fragment. `what` names what is expected, for the message.
+    /// Parses the fragment. `what` says what it is read as, for the message.
     pub(crate) fn parse<P: Parser>(self, parser: P, what: &str) -> Result<P::Output, Diagnostic> {
         let tokens = self.tokens(&[])?;
         self.parse_tokens(tokens, parser, what)
     }
 
-    /// The fragment's tokens; each of the `holes` is read as `();`.
+    /// The fragment's tokens. Each of the `holes`, which are in order, is read
+    /// as a statement.
     pub(crate) fn tokens(self, holes: &[Span]) -> Result<TokenStream, Diagnostic> {
-        limits::check(self.source, self.mask, self.span)?;
-        let mut text = self.source.slice(self.span).to_owned();
-        for hole in holes {
-            let range = hole.start - self.span.start..hole.end - self.span.start;
-            let range = range.start as usize..range.end as usize;
-            // The shortest template is longer than the statement `();`.
-            let filler = format!("{:width$}", "();", width = range.len());
-            text.replace_range(range, &filler);
+        limits::check(self.source, self.mask, self.span, holes)?;
+        let mut text = String::with_capacity(self.span.range().len());
+        let mut at = self.span.start;
+        for hole in holes.iter().filter(|hole| self.span.contains(**hole)) {
+            if hole.start < at {
+                continue;
+            }
+            text.push_str(self.source.slice(Span {
+                start: at,
+                end: hole.start,
+            }));
+            let len = hole.range().len();
+            let statement = if len < 3 { ";" } else { "();" };
+            let _ = write!(text, "{statement:len$}");
+            at = hole.end;
         }
+        text.push_str(self.source.slice(Span {
+            start: at,
+            end: self.span.end,
+        }));
         TokenStream::from_str(&text).map_err(|error| {
-            let span = self.place(error.span());
-            let message = match self.source.slice(span).chars().next() {
-                Some(c) if "([{".contains(c) => format!("this `{c}` is never closed"),
-                Some(c) if ")]}".contains(c) => format!("this `{c}` closes nothing"),
-                _ => "this is not Rust".to_owned(),
-            };
-            Diagnostic::new(Code::RustSyntax, message, span)
+            brackets::mismatch(self.mask, self.span, holes).unwrap_or_else(|| {
+                let offset = self.span.start as usize + error.span().byte_range().start;
+                let rest = &self.source.text()[offset..self.span.end as usize];
+                let place = match rest.chars().next() {
+                    Some(c) => Span::new(offset, offset + c.len_utf8()),
+                    None => self.last_character(),
+                };
+                Diagnostic::new(Code::RustSyntax, "this is not Rust", place)
+                    .label("no token of Rust begins here")
+            })
         })
+    }
+
+    /// The fragment's tokens, templates and all, as far as it is Rust. A token
+    /// stream is made and dropped without recursion: no limits here.
+    pub(crate) fn raw_tokens(self) -> Option<TokenStream> {
+        TokenStream::from_str(self.source.slice(self.span)).ok()
     }
 
     /// Parses tokens of this fragment.
@@ -67,7 +91,7 @@ impl Rust<'_> {
                 None => message,
             };
             let diagnostic = Diagnostic::new(Code::RustSyntax, message, span);
-            diagnostic.label(format!("expected {what}"))
+            diagnostic.label(format!("read as {what}"))
         })
     }
 
@@ -96,24 +120,56 @@ impl Rust<'_> {
     }
 }
 
-/// True if `name` occurs as an identifier of its own in the tokens: not as a
-/// field, a method or a segment of a path.
-pub(crate) fn mentions(tokens: TokenStream, name: &str) -> Option<proc_macro2::Span> {
-    let mut pending = vec![tokens.into_iter()];
-    let mut after_dot = false;
+/// Where each of the `names` occurs first as an identifier of its own in the
+/// tokens: not as a field, a method or a segment of a path.
+pub(crate) fn first_uses<'n>(
+    tokens: TokenStream,
+    names: &BTreeMap<&'n str, impl Sized>,
+) -> BTreeMap<&'n str, proc_macro2::Span> {
+    let mut uses = BTreeMap::new();
+    let mut pending = vec![tokens.into_iter().peekable()];
+    let mut before = Before::Other;
     while let Some(level) = pending.last_mut() {
         let Some(token) = level.next() else {
             pending.pop();
+            before = Before::Other;
             continue;
         };
-        let mut dot = false;
-        match token {
-            TokenTree::Group(group) => pending.push(group.stream().into_iter()),
-            TokenTree::Ident(ident) if !after_dot && ident == name => return Some(ident.span()),
-            TokenTree::Punct(punct) => dot = matches!(punct.as_char(), '.' | ':'),
-            _ => {}
-        }
-        after_dot = dot;
+        before = match token {
+            TokenTree::Group(group) => {
+                pending.push(group.stream().into_iter().peekable());
+                Before::Other
+            }
+            TokenTree::Ident(ident) => {
+                let is_field = matches!(level.peek(), Some(TokenTree::Punct(next))
+                    if next.as_char() == ':' && next.spacing() == Spacing::Alone);
+                let is_member = matches!(before, Before::Dot | Before::PathSeparator);
+                if !is_field
+                    && !is_member
+                    && let Some((name, _)) = names.get_key_value(ident.to_string().as_str())
+                {
+                    uses.entry(*name).or_insert_with(|| ident.span());
+                }
+                Before::Other
+            }
+            TokenTree::Punct(punct) => match (before, punct.as_char()) {
+                (Before::Colon, ':') => Before::PathSeparator,
+                (_, ':') => Before::Colon,
+                (Before::Dot, '.') => Before::Other,
+                (_, '.') => Before::Dot,
+                _ => Before::Other,
+            },
+            TokenTree::Literal(_) => Before::Other,
+        };
     }
-    None
+    uses
+}
+
+/// What stands before a token.
+#[derive(Clone, Copy)]
+enum Before {
+    Dot,
+    Colon,
+    PathSeparator,
+    Other,
 }

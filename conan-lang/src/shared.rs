@@ -9,7 +9,7 @@ use crate::rust::Rust;
 use crate::source::Source;
 use crate::span::{Span, Spanned};
 use crate::tree::{Fragment, Member, MemberKind, Shared};
-use crate::words::{trim, words};
+use crate::words::{trim_items, words};
 
 /// Takes a shared block apart; `body` begins with its name.
 pub(crate) fn parse(
@@ -24,7 +24,12 @@ pub(crate) fn parse(
     let line_end = line_len.map_or(body.end as usize, |len| body.start as usize + len);
     // The name stands on the line of `#shared` itself.
     let between = &mask.text[head.end as usize..body.start as usize];
-    let names = words(&mask.text, Span::new(body.start as usize, line_end), false);
+    let names = words(
+        source,
+        mask,
+        Span::new(body.start as usize, line_end),
+        false,
+    );
     let id = match names.into_iter().next() {
         Some(id) if !between.contains('\n') => id,
         _ => {
@@ -37,9 +42,16 @@ pub(crate) fn parse(
         }
     };
     let rest = Span::new(id.span.end as usize, body.end as usize);
-    let body = trim(&mask.text, rest);
-    let rust = Rust { source, mask, span: body };
-    let parsed = rust.parse(members, "`name: Type = value;` or `fn name(&self) { … }`");
+    let body = trim_items(source, mask, rest);
+    let rust = Rust {
+        source,
+        mask,
+        span: body,
+    };
+    let parsed = rust.parse(
+        members,
+        "fields, `name: Type = value;`, and methods, `fn name(&self) { … }`",
+    );
     let members = match parsed {
         Ok(members) => members,
         Err(diagnostic) => {
@@ -51,7 +63,10 @@ pub(crate) fn parse(
             Vec::new()
         }
     };
-    let members = members.into_iter().map(|member| member.place(rust)).collect();
+    let members = members
+        .into_iter()
+        .map(|member| member.place(rust))
+        .collect();
     Some(Shared {
         span,
         id,
@@ -85,8 +100,8 @@ fn member(input: ParseStream<'_>) -> syn::Result<Parsed> {
     let ahead = input.fork();
     ahead.call(syn::Attribute::parse_outer)?;
     ahead.parse::<syn::Visibility>()?;
-    let is_field = ahead.peek(syn::Ident) && ahead.peek2(syn::Token![:]);
-    if !is_field {
+    // Methods begin with a keyword.
+    if !ahead.peek(syn::Ident) {
         return Ok(Parsed::Method(Box::new(input.parse()?)));
     }
     let attributes = input.call(syn::Attribute::parse_outer)?;
@@ -132,8 +147,12 @@ impl Parsed {
                         attributes: Fragment {
                             span: Span::new(start, name_span.start as usize),
                         },
-                        ty: Fragment { span: rust.place_of(ty) },
-                        init: Fragment { span: rust.place_of(init) },
+                        ty: Fragment {
+                            span: rust.place_of(ty),
+                        },
+                        init: Fragment {
+                            span: rust.place_of(init),
+                        },
                     },
                 }
             }

@@ -11,7 +11,12 @@ pub struct Source {
     name: String,
     text: String,
     line_starts: Vec<u32>,
+    /// How many characters begin before each step of `STEP` bytes, so that a
+    /// column on a line of megabytes is not counted from its start.
+    characters: Vec<u32>,
 }
+
+const STEP: usize = 4096;
 
 /// A place as people count: both from 1, the column in characters.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -32,10 +37,19 @@ impl Source {
         let line_starts = std::iter::once(0)
             .chain(text.match_indices('\n').map(|(at, _)| at as u32 + 1))
             .collect();
+        let steps = text.as_bytes().chunks(STEP);
+        let characters = steps
+            .scan(0, |count, chunk| {
+                let before = *count;
+                *count += characters_in(chunk);
+                Some(before)
+            })
+            .collect();
         Self {
             name: name.into(),
             text,
             line_starts,
+            characters,
         }
     }
 
@@ -67,12 +81,18 @@ impl Source {
     /// The line and column of a byte offset.
     pub fn position(&self, offset: u32) -> Position {
         let line = self.line(offset);
-        let start = self.line_start(line) as usize;
-        let end = (offset as usize).min(self.text.len());
+        let start = self.characters_before(self.line_start(line));
         Position {
             line,
-            column: self.text[start..end].chars().count() + 1,
+            column: (self.characters_before(offset) - start) as usize + 1,
         }
+    }
+
+    fn characters_before(&self, offset: u32) -> u32 {
+        let offset = (offset as usize).min(self.text.len());
+        let step = (offset / STEP).min(self.characters.len().saturating_sub(1));
+        let before = self.characters.get(step).copied().unwrap_or(0);
+        before + characters_in(&self.text.as_bytes()[step * STEP..offset])
     }
 
     /// The line of a byte offset, from 1.
@@ -80,20 +100,24 @@ impl Source {
         self.line_starts.partition_point(|&start| start <= offset)
     }
 
-    /// The bytes of the longest line that a place touches.
-    pub fn widest_line(&self, span: Span) -> usize {
-        let lines = self.line(span.start)..=self.line(span.end);
-        let width = |line: usize| {
-            let end = self.line_starts.get(line).map_or(self.text.len(), |&end| end as usize);
-            end - self.line_start(line) as usize
-        };
-        lines.map(width).max().unwrap_or(0)
-    }
-
     /// The offset at which a line (from 1) begins.
     pub fn line_start(&self, line: usize) -> u32 {
         self.line_starts[line - 1]
     }
+
+    /// The offset at which a line (from 1) ends, before its line feed.
+    pub fn line_end(&self, line: usize) -> usize {
+        match self.line_starts.get(line) {
+            Some(&next) => next as usize - 1,
+            None => self.text.len(),
+        }
+    }
+}
+
+/// How many characters begin in a stretch of UTF-8.
+fn characters_in(bytes: &[u8]) -> u32 {
+    let begins = |byte: &&u8| (**byte & 0xc0) != 0x80;
+    bytes.iter().filter(begins).count() as u32
 }
 
 #[cfg(test)]
@@ -106,5 +130,15 @@ mod tests {
         assert_eq!(source.position(2), Position { line: 1, column: 2 });
         assert_eq!(source.position(5), Position { line: 2, column: 1 });
         assert_eq!(source.line_count(), 2);
+    }
+
+    #[test]
+    fn columns_of_a_long_line_are_counted_from_its_start() {
+        let text = format!("\n{}", "ä".repeat(5 * STEP));
+        let source = Source::new("a", text);
+        for column in [1, 2, STEP / 2, STEP, 3 * STEP + 7, 5 * STEP + 1] {
+            let offset = 1 + 2 * (column as u32 - 1);
+            assert_eq!(source.position(offset), Position { line: 2, column });
+        }
     }
 }

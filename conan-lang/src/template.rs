@@ -1,10 +1,11 @@
 //! The templates: `#excMonitor`, `#valueCheck`, `#matchCheck`, `#wakeCheck`.
 
+use crate::brackets;
 use crate::diagnostic::{Code, Diagnostic};
 use crate::mask::Mask;
 use crate::pieces::Directive;
 use crate::source::Source;
-use crate::span::{Span, Spanned};
+use crate::span::Span;
 use crate::tree::{Exception, Fragment, TemplateKind, Wake};
 use crate::words::{trim, words};
 
@@ -15,6 +16,8 @@ pub(crate) struct Parts<'s> {
     pub(crate) body: Span,
     /// The lone `#`s outside its brackets.
     pub(crate) separators: &'s [Span],
+    /// True if every bracket in it is closed.
+    pub(crate) is_balanced: bool,
     pub(crate) span: Span,
 }
 
@@ -26,7 +29,7 @@ impl Parts<'_> {
         mask: &Mask,
         diagnostics: &mut Vec<Diagnostic>,
     ) -> Option<TemplateKind> {
-        let (actual, expected) = self.halves(mask, diagnostics)?;
+        let (actual, expected) = self.halves(source, mask, diagnostics)?;
         let kind = match self.directive {
             Directive::ExcMonitor => TemplateKind::ExcMonitor {
                 code: Fragment { span: actual },
@@ -40,7 +43,7 @@ impl Parts<'_> {
                 actual: Fragment { span: actual },
                 pattern: Fragment { span: expected? },
             },
-            _ => TemplateKind::WakeCheck(wake(source, mask, actual)),
+            _ => TemplateKind::WakeCheck(wake(source, mask, actual, diagnostics)?),
         };
         Some(kind)
     }
@@ -48,68 +51,88 @@ impl Parts<'_> {
     /// Splits the body at its separator and checks that the halves are there.
     fn halves(
         &self,
+        source: &Source,
         mask: &Mask,
         diagnostics: &mut Vec<Diagnostic>,
     ) -> Option<(Span, Option<Span>)> {
-        let word = self.directive.word();
         let may_have = self.directive != Directive::WakeCheck;
         let must_have = may_have && self.directive != Directive::ExcMonitor;
-        let (start, end) = (self.body.start as usize, self.body.end as usize);
-        let extra = self.separators.get(usize::from(may_have));
-        if let Some(&extra) = extra {
-            let mut diagnostic = Diagnostic::new(
-                Code::ExtraSeparator,
-                format!("`{word}` has no place for this `#`"),
-                extra,
-            );
-            diagnostic = if may_have {
-                diagnostic
-                    .label("a second separator")
-                    .related(self.separators[0], "the first one")
-            } else {
-                diagnostic.label("a wake-up check is one part: `#wakeCheck 3 #end`")
-            };
-            diagnostics.push(diagnostic);
+        if let Some(&extra) = self.separators.get(usize::from(may_have)) {
+            diagnostics.push(self.extra_separator(extra));
             return None;
         }
+        let (start, end) = (self.body.start as usize, self.body.end as usize);
         let separator = self.separators.first();
         let actual_end = separator.map_or(end, |separator| separator.start as usize);
-        let actual = trim(&mask.text, Span::new(start.min(actual_end), actual_end));
+        let actual = trim(mask, Span::new(start.min(actual_end), actual_end));
         let expected = separator.map(|separator| {
             let from = separator.end as usize;
-            trim(&mask.text, Span::new(from, end.max(from)))
+            trim(mask, Span::new(from, end.max(from)))
         });
-        let mut complete = true;
+        let found = diagnostics.len();
         if actual.is_empty() {
-            let what = match self.directive {
-                Directive::ExcMonitor => "code to run",
-                Directive::WakeCheck => "the time of the wake-up",
-                _ => "a value to check",
-            };
-            diagnostics.push(
-                Diagnostic::new(Code::EmptyFragment, format!("`{word}` is empty"), self.head)
-                    .label(format!("expected {what} after it")),
-            );
-            complete = false;
+            diagnostics.push(self.empty());
+        } else if must_have && separator.is_none() && !self.is_balanced {
+            // The separator may be behind a bracket that is not closed.
+            diagnostics.extend(brackets::mismatch(mask, self.body, &[]));
         }
-        if (must_have || separator.is_some()) && expected.is_none_or(Span::is_empty) {
-            let what = match self.directive {
-                Directive::MatchCheck => "# pattern",
-                _ => "# expected",
-            };
-            let place = separator.copied().unwrap_or(self.head);
-            diagnostics.push(
-                Diagnostic::new(
-                    Code::MissingExpected,
-                    format!("`{word}` does not say what is expected"),
-                    place,
-                )
-                .label(format!("expected `{what}` before its `#end`"))
-                .related(self.span, "in this template"),
-            );
-            complete = false;
+        let lacks_expected = expected.is_none_or(Span::is_empty);
+        if diagnostics.len() == found && (must_have || separator.is_some()) && lacks_expected {
+            diagnostics.push(self.missing_expected(source, mask));
         }
-        complete.then_some((actual, expected))
+        (diagnostics.len() == found).then_some((actual, expected))
+    }
+
+    fn extra_separator(&self, extra: Span) -> Diagnostic {
+        let word = self.directive.word();
+        let diagnostic = Diagnostic::new(
+            Code::ExtraSeparator,
+            format!("`{word}` has no place for this `#`"),
+            extra,
+        );
+        match self.directive {
+            Directive::WakeCheck => {
+                diagnostic.label("a wake-up check is one part: `#wakeCheck 3 #end`")
+            }
+            _ => diagnostic
+                .label("a second separator")
+                .related(self.separators[0], "the first one"),
+        }
+    }
+
+    fn empty(&self) -> Diagnostic {
+        let word = self.directive.word();
+        let what = match self.directive {
+            Directive::ExcMonitor => "code to run",
+            Directive::WakeCheck => "the time of the wake-up",
+            _ => "a value to check",
+        };
+        Diagnostic::new(Code::EmptyFragment, format!("`{word}` is empty"), self.head)
+            .label(format!("expected {what} after it"))
+    }
+
+    fn missing_expected(&self, source: &Source, mask: &Mask) -> Diagnostic {
+        let word = self.directive.word();
+        let what = match self.directive {
+            Directive::MatchCheck => "# pattern",
+            _ => "# expected",
+        };
+        let diagnostic = Diagnostic::new(
+            Code::MissingExpected,
+            format!("`{word}` does not say what is expected"),
+            self.separators.first().copied().unwrap_or(self.head),
+        )
+        .label(format!("write `{what}` before its `#end`"));
+        if !self.separators.is_empty() {
+            return diagnostic;
+        }
+        if source.slice(self.body).contains("#[") {
+            diagnostic.help("`#[` begins an attribute; put a space after the `#`")
+        } else if mask.text[self.body.range()].contains('#') {
+            diagnostic.help("a `#` inside brackets belongs to the Rust code")
+        } else {
+            diagnostic
+        }
     }
 }
 
@@ -120,7 +143,7 @@ fn exception(mask: &Mask, span: Span) -> Exception {
         return Exception::Pattern(Fragment { span });
     };
     let from = span.end as usize - rest.len();
-    let part = trim(&mask.text, Span::new(from, span.end as usize));
+    let part = trim(mask, Span::new(from, span.end as usize));
     if part.is_empty() {
         return Exception::Panic { part: None };
     }
@@ -132,26 +155,45 @@ fn exception(mask: &Mask, span: Span) -> Exception {
 }
 
 /// `3`, `3..5`, `3..=4`, `{2, 4}` or `take w`.
-fn wake(source: &Source, mask: &Mask, span: Span) -> Wake {
+fn wake(
+    source: &Source,
+    mask: &Mask,
+    span: Span,
+    diagnostics: &mut Vec<Diagnostic>,
+) -> Option<Wake> {
     let text = &mask.text[span.range()];
-    let parts = words(&mask.text, span, false);
-    if let [take, name] = parts.as_slice()
-        && take.value == "take"
-    {
-        let value = source.slice(name.span).to_owned();
-        return Wake::Take(Spanned::new(value, name.span));
+    let parts = words(source, mask, span, false);
+    match parts.as_slice() {
+        [take, name] if take.value == "take" => return Some(Wake::Take(name.clone())),
+        [take] if take.value == "take" => {
+            diagnostics.push(
+                Diagnostic::new(
+                    Code::BadWakeTimes,
+                    "`take` does not say from which list",
+                    span,
+                )
+                .label("expected the name of a list, as in `take w`"),
+            );
+            return None;
+        }
+        _ => {}
     }
     let is_list = text.starts_with('{') && text.ends_with('}');
     if is_list {
         let inner = Span::new(span.start as usize + 1, span.end as usize - 1);
-        return Wake::OneOf(list(mask, inner));
+        let times = list(mask, inner);
+        if times.is_empty() {
+            let diagnostic = Diagnostic::new(Code::BadWakeTimes, "this list has no times", span);
+            diagnostics.push(diagnostic.label("expected times, as in `{2, 4}`"));
+            return None;
+        }
+        return Some(Wake::OneOf(times));
     }
-    let outside = outside_brackets(text);
-    if outside.contains("..") {
-        Wake::Within(Fragment { span })
-    } else {
-        Wake::At(Fragment { span })
-    }
+    let fragment = Fragment { span };
+    Some(match has_range(text) {
+        true => Wake::Within(fragment),
+        false => Wake::At(fragment),
+    })
 }
 
 /// The elements of a list, parted by commas outside brackets.
@@ -167,7 +209,7 @@ fn list(mask: &Mask, span: Span) -> Vec<Fragment> {
             ')' | ']' | '}' => depth = depth.saturating_sub(1),
             ',' if depth == 0 => {
                 let end = span.start as usize + at;
-                let element = trim(&mask.text, Span::new(start, end));
+                let element = trim(mask, Span::new(start, end));
                 if !element.is_empty() {
                     elements.push(Fragment { span: element });
                 }
@@ -179,16 +221,18 @@ fn list(mask: &Mask, span: Span) -> Vec<Fragment> {
     elements
 }
 
-fn outside_brackets(text: &str) -> String {
+/// True if there is a `..` outside every bracket.
+fn has_range(text: &str) -> bool {
     let mut depth = 0_usize;
-    let mut outside = String::new();
-    for c in text.chars() {
-        match c {
-            '(' | '[' | '{' => depth += 1,
-            ')' | ']' | '}' => depth = depth.saturating_sub(1),
-            _ if depth == 0 => outside.push(c),
+    let mut after_dot = false;
+    for byte in text.bytes() {
+        match byte {
+            b'(' | b'[' | b'{' => depth += 1,
+            b')' | b']' | b'}' => depth = depth.saturating_sub(1),
+            b'.' if depth == 0 && after_dot => return true,
             _ => {}
         }
+        after_dot = byte == b'.' && depth == 0;
     }
-    outside
+    false
 }

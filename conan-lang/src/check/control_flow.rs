@@ -59,9 +59,15 @@ impl Jumps<'_> {
         }
     }
 
-    fn in_loop(&mut self, label: Option<&syn::Label>, is_loop: bool, visit: impl FnOnce(&mut Self)) {
+    fn in_loop(
+        &mut self,
+        label: Option<&syn::Label>,
+        is_loop: bool,
+        visit: impl FnOnce(&mut Self),
+    ) {
         let labels = self.labels.len();
-        self.labels.extend(label.map(|label| label.name.ident.to_string()));
+        self.labels
+            .extend(label.map(|label| label.name.ident.to_string()));
         self.loops += usize::from(is_loop);
         visit(self);
         self.loops -= usize::from(is_loop);

@@ -3,13 +3,19 @@
 use syn::parse::{Parse, ParseStream, Parser};
 
 use super::{Context, control_flow};
-use crate::span::Span;
 use crate::tree::{Code, Exception, Fragment, Template, TemplateKind, TickItem, Wake};
 
 pub(super) fn check(context: &mut Context<'_>) {
     let script = context.script;
     for top in &script.tops {
-        parse(context, top.items, items, "items: `use`, `fn`, `struct`, …");
+        if context.is_sound(top.items.span) {
+            let _ = parse(
+                context,
+                top.items,
+                items,
+                "items, such as `use`, `fn` and `struct`",
+            );
+        }
     }
     for sequence in &script.sequences {
         for (_, item) in sequence.items() {
@@ -24,11 +30,12 @@ pub(super) fn check(context: &mut Context<'_>) {
 
 fn code(context: &mut Context<'_>, code: &Code) {
     let rust = context.rust(code.span);
-    let holes: Vec<Span> = code.templates.iter().map(|template| template.span).collect();
     let parsed = rust
-        .tokens(&holes)
+        .tokens(&context.holes(code))
         .and_then(|tokens| rust.parse_tokens(tokens, statements, "statements"));
-    if let Err(diagnostic) = parsed {
+    if let Err(diagnostic) = parsed
+        && context.mask.is_readable(code.span)
+    {
         context.report(diagnostic);
     }
     for template in &code.templates {
@@ -37,6 +44,9 @@ fn code(context: &mut Context<'_>, code: &Code) {
 }
 
 fn check_template(context: &mut Context<'_>, template: &Template) {
+    if !context.is_sound(template.span) {
+        return;
+    }
     let word = template.kind.directive().word();
     match &template.kind {
         TemplateKind::ExcMonitor { code, expected } => {
@@ -48,7 +58,7 @@ fn check_template(context: &mut Context<'_>, template: &Template) {
                     let _ = parse(context, *part, expression, "part of the panic's message");
                 }
                 Some(Exception::Pattern(pattern)) => {
-                    let what = "`panic`, `panic \"part\"` or a pattern such as `Err(_)`";
+                    let what = "a pattern; `panic` and `panic \"part\"` can stand here too";
                     let _ = parse(context, *pattern, guarded_pattern, what);
                 }
                 Some(Exception::Panic { part: None }) | None => {}
@@ -63,7 +73,7 @@ fn check_template(context: &mut Context<'_>, template: &Template) {
             let _ = parse(context, *pattern, guarded_pattern, "a pattern");
         }
         TemplateKind::WakeCheck(Wake::At(time) | Wake::Within(time)) => {
-            let what = "`3`, `3..5`, `3..=4`, `{2, 4}` or `take list`";
+            let what = "a time; `3..5`, `3..=4`, `{2, 4}` and `take w` can stand here too";
             let _ = parse(context, *time, expression, what);
         }
         TemplateKind::WakeCheck(Wake::OneOf(times)) => {
@@ -102,6 +112,7 @@ fn statements(input: ParseStream<'_>) -> syn::Result<Vec<syn::Stmt>> {
 }
 
 fn items(input: ParseStream<'_>) -> syn::Result<Vec<syn::Item>> {
+    input.call(syn::Attribute::parse_inner)?;
     let mut items = Vec::new();
     while !input.is_empty() {
         items.push(syn::Item::parse(input)?);

@@ -10,24 +10,29 @@ mod shape;
 mod threads;
 mod wake_times;
 
-use crate::diagnostic::Diagnostic;
+use crate::build::Built;
+use crate::diagnostic::{Code as Mistake, Diagnostic, MAX_DIAGNOSTICS};
 use crate::mask::Mask;
 use crate::rust::Rust;
 use crate::source::Source;
 use crate::span::Span;
-use crate::tree::Script;
+use crate::tree::{Code, Script};
 
 /// What every check looks at.
 pub(crate) struct Context<'s> {
-    pub(crate) source: &'s Source,
-    pub(crate) mask: &'s Mask,
-    pub(crate) script: &'s Script,
-    pub(crate) diagnostics: Vec<Diagnostic>,
+    source: &'s Source,
+    mask: &'s Mask,
+    script: &'s Script,
+    broken: &'s [Span],
+    is_complete: bool,
+    diagnostics: Vec<Diagnostic>,
 }
 
 impl<'s> Context<'s> {
     fn report(&mut self, diagnostic: Diagnostic) {
-        self.diagnostics.push(diagnostic);
+        if self.diagnostics.len() < MAX_DIAGNOSTICS {
+            self.diagnostics.push(diagnostic);
+        }
     }
 
     fn rust(&self, span: Span) -> Rust<'s> {
@@ -37,14 +42,52 @@ impl<'s> Context<'s> {
             span,
         }
     }
+
+    /// The parts of a place that are known to be wrong.
+    fn broken_in(&self, place: Span) -> &'s [Span] {
+        let broken = self.broken;
+        let first = broken.partition_point(|span| span.end <= place.start);
+        let len = broken[first..].partition_point(|span| span.start < place.end);
+        &broken[first..first + len]
+    }
+
+    /// True if nothing in the place has been reported that makes its Rust
+    /// unreadable.
+    fn is_sound(&self, place: Span) -> bool {
+        self.mask.is_readable(place) && self.broken_in(place).is_empty()
+    }
+
+    /// The parts of a thread's code that are not Rust statements.
+    fn holes(&self, code: &Code) -> Vec<Span> {
+        let templates = code.templates.iter().map(|template| template.span);
+        let broken = self.broken_in(code.span).iter().copied();
+        let mut holes: Vec<Span> = templates.chain(broken).collect();
+        holes.sort_unstable();
+        holes
+    }
+}
+
+/// True if the tree has all that the script says. Where it has not, what seems
+/// to be missing may be there.
+fn is_complete(built: &Built) -> bool {
+    !built
+        .diagnostics
+        .iter()
+        .any(|diagnostic| match diagnostic.code {
+            Mistake::ExtraEnd | Mistake::WrongPlace => true,
+            Mistake::UnknownDirective => diagnostic.suggestion.is_none(),
+            _ => false,
+        })
 }
 
 /// Runs every check.
-pub(crate) fn check(source: &Source, mask: &Mask, script: &Script) -> Vec<Diagnostic> {
+pub(crate) fn check(source: &Source, mask: &Mask, built: &Built) -> Vec<Diagnostic> {
     let mut context = Context {
         source,
         mask,
-        script,
+        script: &built.script,
+        broken: &built.broken,
+        is_complete: is_complete(built),
         diagnostics: Vec::new(),
     };
     for check in [

@@ -89,21 +89,18 @@ fn shared(context: &mut Context<'_>) {
 /// Members of a block are distinct; only a method may override one of the
 /// block that is inherited.
 fn members(context: &mut Context<'_>, block: &Shared, inherited: Option<&Shared>) {
-    let mut seen: HashMap<&str, Span> = HashMap::new();
+    let mut seen: HashMap<&str, (Span, &MemberKind)> = HashMap::new();
     for member in &block.members {
-        if let Some(first) = seen.insert(&member.name.value, member.name.span) {
+        let this = (member.name.span, &member.kind);
+        if let Some((first, _)) = seen.insert(&member.name.value, this) {
             context.report(twice(&member.name, first));
         }
     }
     for old in inherited.iter().flat_map(|block| &block.members) {
-        let Some(&new) = seen.get(old.name.value.as_str()) else {
+        let Some(&(new, kind)) = seen.get(old.name.value.as_str()) else {
             continue;
         };
-        let is_method = |span: Span| {
-            let member = block.members.iter().find(|member| member.name.span == span);
-            member.is_some_and(|member| member.kind == MemberKind::Method)
-        };
-        if old.kind != MemberKind::Method || !is_method(new) {
+        if old.kind != MemberKind::Method || *kind != MemberKind::Method {
             let name = Name {
                 value: old.name.value.clone(),
                 span: new,
@@ -117,8 +114,13 @@ fn members(context: &mut Context<'_>, block: &Shared, inherited: Option<&Shared>
         if !is_hook || member.kind != MemberKind::Method {
             continue;
         }
-        let text = context.source.slice(member.span);
-        let head: String = text.split('{').next().unwrap_or_default().split_whitespace().collect();
+        let text = &context.mask.text[member.span.range()];
+        let head: String = text
+            .split('{')
+            .next()
+            .unwrap_or_default()
+            .split_whitespace()
+            .collect();
         let allowed = match member.name.value.as_str() {
             "setup" => head.contains("(&self)") || head.contains("(&mutself)"),
             _ => head.contains("(&self)"),
@@ -169,7 +171,11 @@ fn check_name(context: &mut Context<'_>, name: &Name, of: &str) {
 }
 
 fn is_identifier(name: &str) -> bool {
-    let mut chars = name.chars();
+    let raw = name.strip_prefix("r#");
+    if raw.is_some_and(|name| matches!(name, "crate" | "self" | "super" | "Self" | "_")) {
+        return false;
+    }
+    let mut chars = raw.unwrap_or(name).chars();
     let first = chars.next().is_some_and(|c| c.is_alphabetic() || c == '_');
     first && chars.all(|c| c.is_alphanumeric() || c == '_')
 }

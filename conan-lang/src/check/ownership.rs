@@ -2,13 +2,12 @@
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
-use proc_macro2::TokenStream;
 use syn::parse::Parser;
 use syn::visit::Visit;
 
 use super::Context;
 use crate::diagnostic::{Code, Diagnostic};
-use crate::rust::mentions;
+use crate::rust::first_uses;
 use crate::span::{Name, Span};
 use crate::tree::{Sequence, TemplateKind, ThreadBlock, TickItem};
 
@@ -40,12 +39,12 @@ fn thread_key(block: &ThreadBlock) -> String {
 }
 
 /// Checks every `takes` and `clones` and returns what they say.
-fn declarations(
+fn declarations<'s>(
     context: &mut Context<'_>,
-    sequence: &Sequence,
+    sequence: &'s Sequence,
     components: &HashSet<&str>,
-) -> BTreeMap<String, Owners> {
-    let mut owned: BTreeMap<String, Owners> = BTreeMap::new();
+) -> BTreeMap<&'s str, Owners> {
+    let mut owned: BTreeMap<&str, Owners> = BTreeMap::new();
     let mut first_blocks: HashMap<String, &ThreadBlock> = HashMap::new();
     for (_, block) in sequence.thread_blocks() {
         let key = thread_key(block);
@@ -61,14 +60,17 @@ fn declarations(
                 context.report(
                     Diagnostic::new(
                         Code::BadOwnership,
-                        format!("`{}` must be given to the thread from its start", name.value),
+                        format!(
+                            "`{}` must be given to the thread from its start",
+                            name.value
+                        ),
                         name.span,
                     )
                     .label("this is not the thread's first block")
                     .related(first.head, "say it here"),
                 );
             }
-            let owners = owned.entry(name.value.clone()).or_default();
+            let owners = owned.entry(name.value.as_str()).or_default();
             let clash = if is_take {
                 owners.take(&key, block, name)
             } else {
@@ -141,31 +143,46 @@ fn unknown_component(name: &Name) -> Diagnostic {
 /// All the code of one thread, or of the checks outside any thread.
 #[derive(Default)]
 struct Body {
-    fragments: Vec<(TokenStream, Span)>,
+    /// Where it uses components that belong to threads, first.
+    uses: BTreeMap<String, Span>,
     /// The names that the code binds itself.
     bound: HashSet<String>,
 }
 
 /// Finds threads that use a component without having it.
-fn uses(context: &mut Context<'_>, sequence: &Sequence, owned: &BTreeMap<String, Owners>) {
+fn uses(context: &mut Context<'_>, sequence: &Sequence, owned: &BTreeMap<&str, Owners>) {
     let mut bodies: BTreeMap<String, Body> = BTreeMap::new();
     for (_, item) in sequence.items() {
-        let (key, span, templates) = match item {
+        let (key, span, holes, templates) = match item {
             TickItem::Thread(block) => {
-                (thread_key(block), block.code.span, block.code.templates.as_slice())
+                let code = &block.code;
+                (
+                    thread_key(block),
+                    code.span,
+                    context.holes(code),
+                    code.templates.as_slice(),
+                )
             }
             TickItem::Template(template) => {
-                (String::new(), template.span, std::slice::from_ref(template))
+                let holes = vec![template.span];
+                (
+                    String::new(),
+                    template.span,
+                    holes,
+                    std::slice::from_ref(template),
+                )
             }
             TickItem::Suspended(..) | TickItem::Finished(..) => continue,
         };
         // A fragment that is no Rust has been reported already.
-        let Ok(tokens) = context.rust(span).tokens(&[]) else {
+        let Some(tokens) = context.rust(span).raw_tokens() else {
             continue;
         };
         let body = bodies.entry(key).or_default();
-        body.fragments.push((tokens, span));
-        let holes: Vec<Span> = templates.iter().map(|template| template.span).collect();
+        for (name, place) in first_uses(tokens, owned) {
+            let place = context.rust(span).place(place);
+            body.uses.entry(name.to_owned()).or_insert(place);
+        }
         bind(context, span, &holes, &mut body.bound);
         for template in templates {
             if let TemplateKind::ExcMonitor { code, .. } = &template.kind {
@@ -177,14 +194,10 @@ fn uses(context: &mut Context<'_>, sequence: &Sequence, owned: &BTreeMap<String,
         for (key, body) in &bodies {
             let is_taker = owners.taker.as_ref().is_some_and(|(taker, _)| taker == key);
             let has_it = is_taker || owners.cloners.contains_key(key);
-            if has_it || body.bound.contains(component) {
+            if has_it || body.bound.contains(*component) {
                 continue;
             }
-            let places = body.fragments.iter().filter_map(|(tokens, span)| {
-                let place = mentions(tokens.clone(), component)?;
-                Some(context.rust(*span).place(place))
-            });
-            if let Some(place) = places.min() {
+            if let Some(&place) = body.uses.get(*component) {
                 context.report(foreign(component, owners, place, key.is_empty()));
             }
         }
@@ -208,7 +221,11 @@ fn bind(context: &Context<'_>, span: Span, holes: &[Span], bound: &mut HashSet<S
 }
 
 fn foreign(component: &str, owners: &Owners, place: Span, outside: bool) -> Diagnostic {
-    let user = if outside { "no thread here has" } else { "this thread does not have" };
+    let user = if outside {
+        "no thread here has"
+    } else {
+        "this thread does not have"
+    };
     let diagnostic = Diagnostic::new(
         Code::ForeignComponent,
         format!("`{component}` belongs to other threads"),
@@ -224,5 +241,7 @@ fn foreign(component: &str, owners: &Owners, place: Span, outside: bool) -> Diag
     if outside {
         return diagnostic.help("use it inside the thread that has it");
     }
-    diagnostic.help(format!("say `clones {component}` on this thread's first block"))
+    diagnostic.help(format!(
+        "say `clones {component}` on this thread's first block"
+    ))
 }

@@ -6,7 +6,7 @@ use crate::span::Span;
 
 pub(super) fn check(context: &mut Context<'_>) {
     let script = context.script;
-    if script.sequences.is_empty() {
+    if script.sequences.is_empty() && context.is_complete {
         let text = context.source.text();
         let first_line = text.lines().next().unwrap_or_default();
         context.report(
@@ -19,14 +19,10 @@ pub(super) fn check(context: &mut Context<'_>) {
         );
     }
     for sequence in &script.sequences {
-        if sequence.ticks.is_empty() {
+        if sequence.ticks.is_empty() && context.is_complete {
             context.report(
-                Diagnostic::new(
-                    Code::NoTick,
-                    "this sequence has no tick",
-                    sequence.begin,
-                )
-                .label("expected at least one `#tick … #end`"),
+                Diagnostic::new(Code::NoTick, "this sequence has no tick", sequence.begin)
+                    .label("expected at least one `#tick … #end`"),
             );
         }
     }

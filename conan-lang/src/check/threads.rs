@@ -5,6 +5,7 @@ use std::collections::HashMap;
 use super::Context;
 use crate::diagnostic::{Code, Diagnostic};
 use crate::keywords::is_keyword;
+use crate::nearest::{MAX_COMPARED, nearest};
 use crate::span::{Name, Span};
 use crate::tree::{Sequence, ThreadBlock, TickItem};
 
@@ -64,7 +65,9 @@ fn replicated_alike<'s>(context: &mut Context<'_>, sequence: &'s Sequence) -> Th
     for (_, block) in sequence.thread_blocks() {
         let Some(id) = &block.id else { continue };
         let first = *firsts.entry(&id.value).or_insert(block);
-        let Some(count) = &block.replicas else { continue };
+        let Some(count) = &block.replicas else {
+            continue;
+        };
         if first.replicas.as_ref().map(|c| c.value) != Some(count.value) {
             context.report(
                 Diagnostic::new(
@@ -78,32 +81,61 @@ fn replicated_alike<'s>(context: &mut Context<'_>, sequence: &'s Sequence) -> Th
         }
     }
     let count = |block: &ThreadBlock| block.replicas.as_ref().map_or(0, |count| count.value);
-    firsts.into_iter().map(|(id, block)| (id, count(block))).collect()
+    firsts
+        .into_iter()
+        .map(|(id, block)| (id, count(block)))
+        .collect()
 }
 
 fn named_threads_exist(context: &mut Context<'_>, sequence: &Sequence, threads: &Threads<'_>) {
+    if !context.is_complete {
+        return;
+    }
     let in_ticks = sequence.items().flat_map(|(_, item)| match item {
         TickItem::Suspended(names, _) | TickItem::Finished(names, _) => names.as_slice(),
         _ => &[],
     });
-    let names: Vec<&Name> = sequence.stays.iter().chain(in_ticks).collect();
-    for name in names {
-        if exists(&name.value, threads) {
-            continue;
-        }
+    let names = sequence.stays.iter().chain(in_ticks);
+    let mut strangers = names
+        .filter(|name| !exists(&name.value, threads))
+        .peekable();
+    if strangers.peek().is_none() {
+        return;
+    }
+    let mut known: Vec<&str> = threads.keys().copied().collect();
+    known.sort_unstable();
+    known.truncate(MAX_COMPARED);
+    for name in strangers {
         let diagnostic = Diagnostic::new(
             Code::UnknownThread,
             format!("no thread is called `{}`", name.value),
             name.span,
         )
         .label("not a thread of this sequence");
-        let mut known: Vec<&str> = threads.keys().copied().collect();
-        known.sort_unstable();
-        let diagnostic = match known.as_slice() {
-            [] => diagnostic.help("give the thread a name: `#thread <name>`"),
-            known => diagnostic.help(format!("the named threads are: {}", known.join(", "))),
+        context.report(diagnostic.help(help_for(&name.value, threads, &known)));
+    }
+}
+
+/// What to write instead of the name of a thread that does not exist.
+fn help_for(name: &str, threads: &Threads<'_>, known: &[&str]) -> String {
+    let base = name.rsplit_once('.').map(|(base, _)| base);
+    let replicas = base.and_then(|base| threads.get_key_value(base));
+    if let Some((base, &count)) = replicas {
+        return match count {
+            0 => format!("the thread `{base}` is not replicated"),
+            _ => format!(
+                "the threads `{base}` are `{base}.0` to `{base}.{}`",
+                count - 1
+            ),
         };
-        context.report(diagnostic);
+    }
+    if let Some(meant) = nearest(name, known) {
+        return format!("there is a thread `{meant}`");
+    }
+    match known {
+        [] => "give the thread a name: `#thread <name>`".to_owned(),
+        known if known.len() <= 8 => format!("the named threads are: {}", known.join(", ")),
+        known => format!("the named threads are: {}, …", known[..8].join(", ")),
     }
 }
 
@@ -116,5 +148,7 @@ fn exists(name: &str, threads: &Threads<'_>) -> bool {
         return false;
     };
     let count = threads.get(id).copied().unwrap_or(0);
-    index.parse::<u64>().is_ok_and(|index| index < count && index.to_string() == name[id.len() + 1..])
+    index
+        .parse::<u64>()
+        .is_ok_and(|index| index < count && index.to_string() == name[id.len() + 1..])
 }

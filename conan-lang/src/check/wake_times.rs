@@ -1,6 +1,6 @@
 //! `#wakeTimes` lists, and the `#wakeCheck take` that take from them.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use super::Context;
 use crate::diagnostic::{Code, Diagnostic};
@@ -24,9 +24,9 @@ pub(super) fn check(context: &mut Context<'_>) {
                 );
             }
         }
-        let mut takes = HashMap::new();
+        let mut takes = HashSet::new();
         for name in takes_in(sequence) {
-            takes.insert(name.value.as_str(), ());
+            takes.insert(name.value.as_str());
             if !lists.contains_key(name.value.as_str()) {
                 context.report(
                     Diagnostic::new(
@@ -35,12 +35,16 @@ pub(super) fn check(context: &mut Context<'_>) {
                         name.span,
                     )
                     .label("not declared in this sequence")
-                    .help(format!("declare it in the sequence: `#wakeTimes {} 3 4`", name.value)),
+                    .help(format!(
+                        "declare it in the sequence: `#wakeTimes {} 3 4`",
+                        name.value
+                    )),
                 );
             }
         }
         for list in &sequence.wake_times {
-            if !takes.contains_key(list.name.value.as_str()) {
+            let is_taken = !takes.insert(list.name.value.as_str());
+            if context.is_complete && !is_taken && !list.times.is_empty() {
                 context.report(
                     Diagnostic::new(
                         Code::BadWakeTimes,
@@ -48,7 +52,10 @@ pub(super) fn check(context: &mut Context<'_>) {
                         list.name.span,
                     )
                     .label("what is left over at the end is an error")
-                    .help(format!("take from it: `#wakeCheck take {} #end`", list.name.value)),
+                    .help(format!(
+                        "take from it: `#wakeCheck take {} #end`",
+                        list.name.value
+                    )),
                 );
             }
         }

@@ -16,7 +16,7 @@ pub(super) fn apply(source: &Source, mask: &Mask) -> String {
         mask,
         edits: BTreeMap::new(),
     };
-    let (anchors, separators) = anchors(mask);
+    let (anchors, separators) = anchors(source, mask);
     for anchor in &anchors {
         breaker.around(*anchor);
     }
@@ -145,7 +145,10 @@ impl Breaker<'_> {
             return;
         }
         // A break wanted by one neighbour wins over a space of the other.
-        let edit = self.edits.entry(gap.start).or_insert((gap.end, replacement));
+        let edit = self
+            .edits
+            .entry(gap.start)
+            .or_insert((gap.end, replacement));
         if replacement == "\n" {
             *edit = (gap.end, replacement);
         }

@@ -82,7 +82,7 @@ struct Line<'s> {
 
 fn lines<'s>(source: &'s Source, mask: &Mask) -> Vec<Line<'s>> {
     let text = source.text();
-    let (anchors, _) = anchors(mask);
+    let (anchors, _) = anchors(source, mask);
     let mut lines = Vec::new();
     let mut next = 0;
     let mut state = State::default();
@@ -91,7 +91,10 @@ fn lines<'s>(source: &'s Source, mask: &Mask) -> Vec<Line<'s>> {
         let end = start + raw.len();
         let content = raw.strip_suffix('\n').unwrap_or(raw);
         let first = start + (content.len() - content.trim_start().len());
-        while anchors.get(next).is_some_and(|a| (a.span.start as usize) < first) {
+        while anchors
+            .get(next)
+            .is_some_and(|a| (a.span.start as usize) < first)
+        {
             state.pass(anchors[next]);
             next += 1;
         }
@@ -99,7 +102,10 @@ fn lines<'s>(source: &'s Source, mask: &Mask) -> Vec<Line<'s>> {
         let role = match mask.is_inside(start as u32) {
             Some(Opaque::Literal) => Role::Literal,
             Some(Opaque::Comment | Opaque::Condition) => Role::Continuation,
-            None => state.role(here.copied(), &mask.text[start..end - (raw.len() - content.len())]),
+            None => state.role(
+                here.copied(),
+                &mask.text[start..end - (raw.len() - content.len())],
+            ),
         };
         let line_end = (start + content.len()) as u32;
         lines.push(Line {
@@ -147,7 +153,10 @@ impl State {
             return Role::Structure(anchor.depth);
         }
         let blank = masked.trim().is_empty();
-        let outer = self.stack.iter().rposition(|directive| !directive.is_template());
+        let outer = self
+            .stack
+            .iter()
+            .rposition(|directive| !directive.is_template());
         let depth = outer.map_or(0, |at| at + 1);
         let innermost = outer.map(|at| self.stack[at]);
         let in_template = self.stack.last().is_some_and(|d| d.is_template());

@@ -1,8 +1,10 @@
 //! What the two passes of the formatter need to know: which directive stands
 //! where, how deep, and what an `#end` closes.
 
+use crate::brackets;
 use crate::mask::Mask;
 use crate::pieces::{Directive, Piece, pieces};
+use crate::source::Source;
 use crate::span::Span;
 
 /// A directive in its place.
@@ -35,33 +37,30 @@ impl Anchor {
 }
 
 /// The directives and separators of a script, in order.
-pub(super) fn anchors(mask: &Mask) -> (Vec<Anchor>, Vec<Span>) {
+pub(super) fn anchors(source: &Source, mask: &Mask) -> (Vec<Anchor>, Vec<Span>) {
     let mut anchors = Vec::new();
     let mut separators = Vec::new();
-    let mut stack: Vec<(Directive, usize)> = Vec::new();
-    for piece in pieces(&mask.text) {
+    let mut stack: Vec<(Directive, i64)> = Vec::new();
+    for piece in pieces(source, mask) {
         let (directive, span) = match piece {
             Piece::Directive(directive, span) => (directive, span),
             Piece::Thread(_, span) => (Directive::Thread, span),
-            Piece::Open(_) => {
-                if let Some((_, brackets)) = stack.last_mut() {
-                    *brackets += 1;
-                }
-                continue;
-            }
-            Piece::Close(_) => {
-                if let Some((_, brackets)) = stack.last_mut() {
-                    *brackets = brackets.saturating_sub(1);
-                }
-                continue;
-            }
             Piece::Separator(span) => {
-                if stack.last().is_some_and(|(d, brackets)| d.is_template() && *brackets == 0) {
+                if stack
+                    .last()
+                    .is_some_and(|(d, depth)| d.is_template() && *depth <= 0)
+                {
                     separators.push(span);
                 }
                 continue;
             }
-            Piece::Unknown(_) | Piece::Code(_) => continue,
+            Piece::Code(span) => {
+                if let Some((_, depth)) = stack.last_mut() {
+                    *depth += brackets::depth(&mask.text[span.range()]);
+                }
+                continue;
+            }
+            Piece::Unknown(..) | Piece::Hashes(_) => continue,
         };
         let closes = match directive {
             Directive::End => stack.pop().map(|(directive, _)| directive),

@@ -1,116 +1,150 @@
 //! The look of rustc.
 
 use annotate_snippets::renderer::DecorStyle;
-use annotate_snippets::{AnnotationKind, Group, Level, Patch, Renderer, Snippet};
+use annotate_snippets::{AnnotationKind, Group, Level, Origin, Patch, Renderer, Snippet};
 
 use crate::diagnostic::{Diagnostic, Severity};
 use crate::source::Source;
 use crate::span::Span;
 
-/// Lines around a place that are shown at the most, in bytes: a message about
-/// one line of ten megabytes must not print it.
-const MAX_SHOWN: usize = 400;
+/// So much text at the most is handed to the renderer, in bytes: a message
+/// about one line of ten megabytes must not print it, or even look at it.
+const MAX_SHOWN: usize = 16 * 1024;
 
 /// Renders one diagnostic as rustc would, with colours if `colour`.
 pub fn human(source: &Source, diagnostic: &Diagnostic, colour: bool) -> String {
-    let window = Window::around(source, diagnostic);
     let level = match diagnostic.severity() {
         Severity::Error => Level::ERROR,
         Severity::Warning => Level::WARNING,
     };
-    let mut snippet = Snippet::source(&source.text()[window.span.range()])
-        .line_start(window.line)
-        .path(source.name())
-        .fold(true);
-    let primary = AnnotationKind::Primary.span(window.range(diagnostic.span));
-    snippet = snippet.annotation(match diagnostic.label.as_str() {
-        "" => primary,
-        label => primary.label(label),
-    });
-    for related in &diagnostic.related {
-        if window.span.contains(related.span) {
-            let annotation = AnnotationKind::Context.span(window.range(related.span));
-            snippet = snippet.annotation(annotation.label(related.label.as_str()));
-        }
-    }
     let title = level
         .primary_title(diagnostic.message.as_str())
         .id(diagnostic.code.id());
-    let mut group = title.element(snippet);
+    let mut group = with_places(Group::with_title(title), source, diagnostic);
     if let Some(help) = &diagnostic.help {
         group = group.element(Level::HELP.message(help.as_str()));
     }
-    let mut report: Vec<Group<'_>> = vec![group];
-    if let Some(suggestion) = &diagnostic.suggestion
-        && window.span.contains(suggestion.span)
-    {
-        let patch = Patch::new(
-            window.range(suggestion.span),
-            suggestion.replacement.as_str(),
-        );
-        let snippet = Snippet::source(&source.text()[window.span.range()])
-            .line_start(window.line)
-            .path(source.name())
-            .patch(patch);
-        report.push(Level::HELP.secondary_title("write").element(snippet));
-    }
+    let mut report = vec![group];
+    report.extend(suggestion(source, diagnostic));
     let renderer = if colour {
         Renderer::styled()
     } else {
         Renderer::plain()
     };
-    let mut text = renderer.decor_style(DecorStyle::Ascii).render(&report).to_string();
+    let mut text = renderer.decor_style(DecorStyle::Ascii).render(&report);
     text.push('\n');
     text
 }
 
-/// The lines that a diagnostic is about.
-struct Window {
-    span: Span,
+fn suggestion<'s>(source: &'s Source, diagnostic: &'s Diagnostic) -> Option<Group<'s>> {
+    let suggestion = diagnostic.suggestion.as_ref()?;
+    let window = Window::around(source, suggestion.span)?;
+    let range = window.range(suggestion.span);
+    let patch = Patch::new(range, suggestion.replacement.as_str());
+    let snippet = Snippet::source(window.text)
+        .line_start(window.line)
+        .path(source.name())
+        .patch(patch);
+    Some(Level::HELP.secondary_title("write").element(snippet))
+}
+
+/// All places in one snippet if there is not too much text between them, else
+/// each in its own.
+fn with_places<'s>(
+    mut group: Group<'s>,
+    source: &'s Source,
+    diagnostic: &'s Diagnostic,
+) -> Group<'s> {
+    let mut places = vec![(
+        AnnotationKind::Primary,
+        diagnostic.span,
+        diagnostic.label.as_str(),
+    )];
+    for related in &diagnostic.related {
+        places.push((
+            AnnotationKind::Context,
+            related.span,
+            related.label.as_str(),
+        ));
+    }
+    let all = places
+        .iter()
+        .fold(diagnostic.span, |all, place| all.to(place.1));
+    let together = Window::around(source, all).is_some();
+    let snippets = places.chunks(if together { places.len() } else { 1 });
+    for places in snippets {
+        let all = places
+            .iter()
+            .fold(places[0].1, |all, place| all.to(place.1));
+        group = match Window::around(source, all) {
+            Some(window) => group.element(window.snippet(source, places)),
+            None => without_text(group, source, places),
+        };
+    }
+    group
+}
+
+/// For a line that is too long to be shown.
+fn without_text<'s>(
+    mut group: Group<'s>,
+    source: &'s Source,
+    places: &[(AnnotationKind, Span, &'s str)],
+) -> Group<'s> {
+    for (_, span, label) in places {
+        let at = source.position(span.start);
+        let origin = Origin::path(source.name());
+        group = group.element(origin.line(at.line).char_column(at.column));
+        if !label.is_empty() {
+            group = group.element(Level::NOTE.message(*label));
+        }
+    }
+    group
+}
+
+/// The lines that a place touches.
+struct Window<'s> {
+    text: &'s str,
+    start: usize,
     line: usize,
 }
 
-impl Window {
-    fn around(source: &Source, diagnostic: &Diagnostic) -> Self {
-        let text = source.text();
-        let mut places = vec![diagnostic.span];
-        places.extend(diagnostic.related.iter().map(|related| related.span));
-        let mut span = places.into_iter().fold(diagnostic.span, Span::to);
-        // All places if they can be shown, else the first one only.
-        let line_start = |at: u32| source.line_start(source.line(at)) as usize;
-        let line_end = |at: u32| {
-            let at = at as usize;
-            text[at..].find('\n').map_or(text.len(), |len| at + len)
-        };
-        let widest = source.widest_line(span);
-        if widest > MAX_SHOWN {
-            span = diagnostic.span;
-        }
-        let mut start = line_start(span.start);
-        let mut end = line_end(span.end.max(span.start));
+impl<'s> Window<'s> {
+    /// Nothing, if it would be too much.
+    fn around(source: &'s Source, span: Span) -> Option<Self> {
         let line = source.line(span.start);
-        if source.widest_line(span) > MAX_SHOWN {
-            start = floor_char(text, (span.start as usize).saturating_sub(60).max(start));
-            end = floor_char(text, (span.start as usize + 60).min(end));
-        }
-        Self {
-            span: Span::new(start, end.max(start)),
+        let start = source.line_start(line) as usize;
+        let end = source.line_end(source.line(span.end.max(span.start)));
+        (end - start <= MAX_SHOWN).then(|| Self {
+            text: &source.text()[start..end],
+            start,
             line,
-        }
+        })
+    }
+
+    fn snippet(
+        &self,
+        source: &'s Source,
+        places: &[(AnnotationKind, Span, &'s str)],
+    ) -> Snippet<'s, annotate_snippets::Annotation<'s>> {
+        let snippet = Snippet::source(self.text)
+            .line_start(self.line)
+            .path(source.name())
+            .fold(true);
+        snippet.annotations(places.iter().map(|(kind, span, label)| {
+            let annotation = kind.span(self.range(*span));
+            match *label {
+                "" => annotation,
+                label => annotation.label(label),
+            }
+        }))
     }
 
     fn range(&self, span: Span) -> std::ops::Range<usize> {
-        let base = self.span.start;
-        let len = self.span.end - base;
-        let start = (span.start.saturating_sub(base)).min(len);
-        let end = (span.end.saturating_sub(base)).min(len);
-        start as usize..end.max(start) as usize
+        let inside = |at: u32| {
+            (at as usize)
+                .saturating_sub(self.start)
+                .min(self.text.len())
+        };
+        inside(span.start)..inside(span.end).max(inside(span.start))
     }
-}
-
-fn floor_char(text: &str, mut at: usize) -> usize {
-    while !text.is_char_boundary(at) {
-        at -= 1;
-    }
-    at
 }

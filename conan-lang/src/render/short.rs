@@ -40,7 +40,9 @@ pub fn github(source: &Source, diagnostic: &Diagnostic) -> String {
 
 /// GitHub's escapes for the text of a command.
 fn data(text: &str) -> String {
-    text.replace('%', "%25").replace('\r', "%0D").replace('\n', "%0A")
+    text.replace('%', "%25")
+        .replace('\r', "%0D")
+        .replace('\n', "%0A")
 }
 
 /// GitHub's escapes for a property of a command.
