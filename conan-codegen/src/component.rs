@@ -1,31 +1,66 @@
 //! Components: how they are made, and which thread has what of them.
 
-use conan_lang::tree::{Cut, Sequence, ThreadBlock};
-use proc_macro2::{Ident, TokenStream};
+use std::collections::HashSet;
+
+use conan_lang::tree::{Cut, Sequence, ThreadBlock, TickItem};
+use proc_macro2::{Ident, TokenStream, TokenTree};
 use quote::quote;
 
 use crate::driver::{Context, ident};
 
 /// Who has which component in a sequence.
-#[derive(Default)]
 pub(crate) struct Owners<'s> {
-    taken: Vec<&'s str>,
-    cloned: Vec<&'s str>,
+    owned: HashSet<&'s str>,
+    used: HashSet<String>,
 }
 
 impl<'s> Owners<'s> {
-    pub(crate) fn new(sequence: &'s Sequence) -> Self {
-        let mut owners = Self::default();
-        for (_, block) in sequence.thread_blocks() {
-            owners.taken.extend(block.takes.iter().map(|name| name.value.as_str()));
-            owners.cloned.extend(block.clones.iter().map(|name| name.value.as_str()));
+    pub(crate) fn new(context: &Context<'_>, sequence: &'s Sequence) -> Self {
+        let mut owned = HashSet::new();
+        let mut used = HashSet::new();
+        for (_, item) in sequence.items() {
+            match item {
+                TickItem::Thread(block) => {
+                    let names = block.takes.iter().chain(&block.clones);
+                    owned.extend(names.map(|name| name.value.as_str()));
+                    words(context.fragments.tokens(block.code.span), &mut used);
+                }
+                TickItem::Template(template) => {
+                    words(context.fragments.tokens(template.span), &mut used);
+                }
+                TickItem::Suspended(..) | TickItem::Finished(..) => {}
+            }
         }
-        owners
+        Self { owned, used }
     }
 
-    /// True for a component that every thread can use.
+    /// True for a component that every thread can use, and one does.
     pub(crate) fn is_shared(&self, component: &str) -> bool {
-        !self.taken.contains(&component) && !self.cloned.contains(&component)
+        !self.owned.contains(component) && self.used.contains(component)
+    }
+
+    /// True for a component that nobody uses: it need not be `Sync`.
+    fn is_unused(&self, component: &str) -> bool {
+        !self.owned.contains(component) && !self.used.contains(component)
+    }
+}
+
+/// Every word of some tokens, those in strings too: a format string can use
+/// a component.
+pub(crate) fn words(tokens: TokenStream, found: &mut HashSet<String>) {
+    for token in tokens {
+        match token {
+            TokenTree::Group(group) => words(group.stream(), found),
+            TokenTree::Ident(ident) => {
+                found.insert(ident.to_string());
+            }
+            TokenTree::Literal(literal) => {
+                let text = literal.to_string();
+                let parts = text.split(|c: char| !(c.is_alphanumeric() || c == '_'));
+                found.extend(parts.map(str::to_owned));
+            }
+            TokenTree::Punct(_) => {}
+        }
     }
 }
 
@@ -38,20 +73,29 @@ pub(crate) fn construction(context: &Context<'_>, owners: &Owners<'_>) -> TokenS
 fn construct(context: &Context<'_>, cut: &Cut, owners: &Owners<'_>) -> TokenStream {
     let pattern = context.fragments.tokens(cut.pattern.span);
     let constructor = completed(context.fragments.tokens(cut.constructor.span));
-    let shared = |name: &&conan_lang::Name| owners.is_shared(&name.value);
     if let [name] = cut.names.as_slice()
         && name.span == cut.pattern.span
-        && shared(&name)
     {
-        return quote!(let #pattern = plan.share(#constructor););
+        if owners.is_shared(&name.value) {
+            return quote!(let #pattern = plan.share(#constructor););
+        }
+        if owners.is_unused(&name.value) {
+            return quote!(plan.keep(#constructor););
+        }
     }
-    let shares = cut.names.iter().filter(shared).map(|name| {
-        let name = context.fragments.tokens(name.span);
-        quote!(let #name = plan.share(#name);)
+    let kept = cut.names.iter().map(|component| {
+        let name = context.fragments.tokens(component.span);
+        if owners.is_shared(&component.value) {
+            quote!(let #name = plan.share(#name);)
+        } else if owners.is_unused(&component.value) {
+            quote!(plan.keep(#name);)
+        } else {
+            TokenStream::new()
+        }
     });
     quote! {
         let #pattern = #constructor;
-        #(#shares)*
+        #(#kept)*
     }
 }
 

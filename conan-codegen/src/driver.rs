@@ -1,7 +1,7 @@
 //! The driver's module: what a script becomes.
 
 use conan_lang::Parsed;
-use proc_macro2::{Ident, Span, TokenStream};
+use proc_macro2::{Ident, Literal, Span, TokenStream};
 use quote::{format_ident, quote};
 
 use crate::fragments::Fragments;
@@ -28,7 +28,7 @@ pub fn driver(parsed: &Parsed, fragments: &Fragments, origin: &Origin) -> TokenS
     let context = &Context { parsed, fragments };
     let script = &parsed.script;
     let Origin { shown, included } = origin;
-    let ticktime = script.ticktime_ms();
+    let ticktime = Literal::u64_unsuffixed(script.ticktime_ms());
     let tops = script.tops.iter().map(|top| fragments.tokens(top.items.span));
     let shared = shared::items(context);
     let sequences: Vec<_> = (0..script.sequences.len())

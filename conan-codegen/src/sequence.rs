@@ -84,7 +84,7 @@ impl Generated {
 
 fn plan(context: &Context<'_>, index: usize) -> TokenStream {
     let sequence = &context.parsed.script.sequences[index];
-    let owners = Owners::new(sequence);
+    let owners = Owners::new(context, sequence);
     let components = component::construction(context, &owners);
     let mut shared = component::shared_names(context, &owners);
     let object = shared::object(context, index);

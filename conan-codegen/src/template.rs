@@ -20,12 +20,12 @@ pub(crate) fn expand(context: &Context<'_>, template: &Template) -> TokenStream 
             exc_monitor(context, &at, tokens(code), expected.as_ref())
         }
         TemplateKind::ValueCheck { actual, expected } => {
-            value_check(&at, tokens(actual), tokens(expected))
+            value_check(&at, &tokens(actual), &tokens(expected))
         }
         TemplateKind::MatchCheck { actual, pattern } => {
             let shown = shown(context, pattern);
             let mismatch = mismatch(&tokens(actual), &tokens(pattern));
-            quote!(conan.match_check(#at, #shown, || Ok(#mismatch));)
+            quote!(conan.match_check(#at, #shown, || #mismatch);)
         }
         TemplateKind::WakeCheck(wake) => {
             let wake = wake_times(context, wake);
@@ -50,7 +50,7 @@ fn exc_monitor(
     match expected {
         None if bound.is_empty() => {
             let body = value.observed(&begin);
-            quote!(conan.exc_monitor(#at, || { #body Ok(exception) });)
+            quote!(conan.exc_monitor(#at, || #body);)
         }
         None => {
             let names = bound.iter().map(|binding| &binding.name);
@@ -78,20 +78,23 @@ fn exc_monitor(
                 None => quote!(None),
             };
             let body = value.observed(&begin);
-            quote!(conan.exc_monitor_panic(#at, #part, || { #body Ok(exception) });)
+            quote!(conan.exc_monitor_panic(#at, #part, || #body);)
         }
         Some(Exception::Pattern(pattern)) => {
             let shown = shown(context, pattern);
             let pattern = context.fragments.tokens(pattern.span);
-            let mismatch = mismatch(&value.expression(), &pattern);
-            quote! {
-                conan.exc_monitor_match(#at, #shown, || {
-                    #begin
-                    let mismatch = #mismatch;
-                    Ok(mismatch)
-                });
-            }
+            let body = in_block(&begin, &mismatch(&value.expression(), &pattern));
+            quote!(conan.exc_monitor_match(#at, #shown, || #body);)
         }
+    }
+}
+
+/// Statements before an expression make a block of it.
+fn in_block(begin: &TokenStream, value: &TokenStream) -> TokenStream {
+    if begin.is_empty() {
+        quote!(#value)
+    } else {
+        quote!({ #begin #value })
     }
 }
 
@@ -118,22 +121,22 @@ impl<'s> Last<'s> {
         }
     }
 
-    /// Statements that end with `exception` bound.
+    /// The code as an expression: the exception that it comes to.
     fn observed(&self, begin: &TokenStream) -> TokenStream {
         match self {
-            Self::Other(statement) => quote!(#begin #statement let exception = None;),
+            Self::Other(statement) => quote!({ #begin #statement Ok(None) }),
             _ => {
-                let value = operand(self.expression());
-                quote!(#begin let exception = driver::observe(&#value).exception();)
+                let value = self.expression();
+                in_block(begin, &quote!(driver::outcome!(#value)))
             }
         }
     }
 
-    /// The same after the last statement itself, which is a `let`.
+    /// Binds `exception` after the last statement itself, which is a `let`.
     fn observed_binding(&self) -> TokenStream {
         match self {
             Self::Let(local) => match binding_name(&local.pat) {
-                Some(name) => quote!(let exception = driver::observe(&#name).exception();),
+                Some(name) => quote!(let exception = driver::exception!(#name);),
                 None => quote!(let exception = None;),
             },
             _ => quote!(let exception = None;),
@@ -229,32 +232,18 @@ fn tuple(parts: impl Iterator<Item = TokenStream>) -> TokenStream {
     }
 }
 
-fn value_check(at: &TokenStream, actual: TokenStream, expected: TokenStream) -> TokenStream {
-    // rustc blames a comparison that cannot be on its operands: they must be
-    // in the script.
-    let blamed = first_span(&expected);
-    let equal = quote_spanned!(blamed=> *actual == *expected);
-    let (actual, expected) = (operand(actual), operand(expected));
-    quote! {
-        conan.value_check(#at, || match (&#actual, &#expected) {
-            (actual, expected) => Ok(if #equal {
-                None
-            } else {
-                Some((driver::observe(actual).show(), driver::observe(expected).show()))
-            }),
-        });
-    }
+fn value_check(at: &TokenStream, actual: &TokenStream, expected: &TokenStream) -> TokenStream {
+    // rustc blames a comparison that cannot be on the macro's invocation:
+    // that must be in the script.
+    let blamed = first_span(expected);
+    let compare = quote_spanned!(blamed=> driver::compare!(#actual, #expected));
+    quote!(conan.value_check(#at, || #compare);)
 }
 
-/// `None` if the value matches, else the value as text.
+/// Says what came instead if the value does not match.
 fn mismatch(value: &TokenStream, pattern: &TokenStream) -> TokenStream {
-    quote! {
-        match #value {
-            #pattern => None,
-            #[allow(unreachable_patterns)]
-            ref other => Some(driver::observe(other).show()),
-        }
-    }
+    let blamed = first_span(pattern);
+    quote_spanned!(blamed=> driver::mismatch!(#value, #pattern))
 }
 
 fn wake_times(context: &Context<'_>, wake: &Wake) -> TokenStream {
@@ -298,30 +287,6 @@ fn range_of(range: TokenStream) -> TokenStream {
 fn shown(context: &Context<'_>, fragment: &Fragment) -> String {
     let text = context.parsed.source.slice(fragment.span);
     text.split_whitespace().collect::<Vec<_>>().join(" ")
-}
-
-/// An expression behind a `&`, in parentheses where it needs them.
-fn operand(expression: TokenStream) -> TokenStream {
-    let plain = matches!(
-        syn::parse2::<syn::Expr>(expression.clone()),
-        Ok(syn::Expr::Lit(_)
-            | syn::Expr::Path(_)
-            | syn::Expr::Call(_)
-            | syn::Expr::MethodCall(_)
-            | syn::Expr::Field(_)
-            | syn::Expr::Index(_)
-            | syn::Expr::Macro(_)
-            | syn::Expr::Paren(_)
-            | syn::Expr::Tuple(_)
-            | syn::Expr::Array(_)
-            | syn::Expr::Try(_)
-            | syn::Expr::Block(_))
-    );
-    if plain {
-        expression
-    } else {
-        quote!((#expression))
-    }
 }
 
 fn first_span(tokens: &TokenStream) -> Span {

@@ -1,12 +1,14 @@
 //! Threads: all the blocks of one id are one function body.
 
+use std::collections::{HashMap, HashSet};
+
 use conan_lang::Span;
 use conan_lang::tree::{Sequence, TickItem, ThreadBlock};
 use proc_macro2::{Ident, Literal, TokenStream};
 use quote::quote;
 
-use crate::component::{Clones, clones};
-use crate::driver::Context;
+use crate::component::{Clones, clones, words};
+use crate::driver::{Context, ident};
 use crate::statements::{literal, prepare};
 use crate::template;
 
@@ -19,7 +21,7 @@ pub(crate) struct Thread<'s> {
 /// The threads of a sequence, in the order in which the script has them.
 pub(crate) fn threads(sequence: &Sequence) -> Vec<Thread<'_>> {
     let mut threads: Vec<Thread<'_>> = Vec::new();
-    let mut by_name = std::collections::HashMap::new();
+    let mut by_name = HashMap::new();
     let mut unnamed = 0;
     for (time, block) in sequence.thread_blocks() {
         let name = match &block.id {
@@ -62,12 +64,13 @@ impl Thread<'_> {
     ) -> TokenStream {
         let name = &self.name;
         let body = self.body(context);
-        let takes: Vec<Ident> = self.first().takes.iter().map(|n| crate::driver::ident(&n.value)).collect();
+        let shared = used(shared, &body);
+        let takes: Vec<Ident> = self.first().takes.iter().map(|n| ident(&n.value)).collect();
         let cloned: Vec<&Ident> = clones.names.iter().map(|(name, _)| name).collect();
         let own: Vec<&Ident> = clones.names.iter().map(|(_, own)| own).collect();
         let closure = quote! {
             move |conan| {
-                #(#[allow(unused_variables)] let #shared = &*#shared;)*
+                #(let #shared = &*#shared;)*
                 #(#[allow(unused_mut, unused_variables)] let mut #takes = #takes;)*
                 #(#[allow(unused_mut, unused_variables)] let mut #cloned = #cloned;)*
                 #body
@@ -91,7 +94,6 @@ impl Thread<'_> {
         });
         quote! {
             #(#own)*
-            #[allow(unused_variables)]
             for index in 0..#count {
                 let index: usize = index;
                 #(let #shared = #shared.clone();)*
@@ -138,12 +140,13 @@ pub(crate) fn checks(
         }
         body.extend(check);
     }
+    let shared = used(shared, &body);
     (!body.is_empty()).then(|| {
         quote! {
             plan.checks({
                 #(let #shared = #shared.clone();)*
                 move |conan| {
-                    #(#[allow(unused_variables)] let #shared = &*#shared;)*
+                    #(let #shared = &*#shared;)*
                     #body
                     Ok(())
                 }
@@ -152,13 +155,20 @@ pub(crate) fn checks(
     })
 }
 
+/// Those of the shared names that the code uses.
+fn used<'n>(shared: &'n [Ident], code: &TokenStream) -> Vec<&'n Ident> {
+    let mut found = HashSet::new();
+    words(code.clone(), &mut found);
+    shared.iter().filter(|name| found.contains(&name.to_string())).collect()
+}
+
 fn standing(
     context: &Context<'_>,
     method: &str,
     names: &[conan_lang::Name],
     span: Span,
 ) -> TokenStream {
-    let method = crate::driver::ident(method);
+    let method = ident(method);
     let (line, column) = context.place(span.start);
     let (line, column) = (literal(line), literal(column));
     let names = names.iter().map(|name| &name.value);

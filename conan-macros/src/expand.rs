@@ -56,10 +56,7 @@ pub(crate) fn main(input: TokenStream) -> TokenStream {
     let mut out = TokenStream::new();
     let mut names = Vec::new();
     for (index, item) in items.iter().enumerate() {
-        let script = Script {
-            path: PathBuf::from(item.path.value()),
-            shown: item.shown.value(),
-        };
+        let script = Script::called(PathBuf::from(item.path.value()), item.shown.value());
         let name = Ident::new(&format!("script_{index}"), Span::call_site());
         match contents(&script) {
             Ok(contents) => out.extend(quote!(mod #name { #contents })),
@@ -97,9 +94,7 @@ fn folder(folder: &Script) -> Result<TokenStream, Vec<String>> {
     let mut listing = String::new();
     for file in &files {
         listing.push_str(&format!("{}\n", file.display()));
-        let path = folder.path.join(file);
-        let shown = locate::shown(&path);
-        match module(&Script { path, shown }) {
+        match module(&folder.below(file)) {
             Ok(module) => tree.insert(file.parent().unwrap_or(Path::new("")), module),
             Err(mut more) => errors.append(&mut more),
         }
@@ -109,7 +104,7 @@ fn folder(folder: &Script) -> Result<TokenStream, Vec<String>> {
     }
     // The listing is a file that the compiler knows, so that the test which
     // finds a new script can make cargo build again.
-    let list = locate::copy_path(&folder.path.join("scripts.list"));
+    let list = folder.copy.join("scripts.list");
     copy::write(&list, &listing, &folder.path).map_err(|error| failed("copy", &error))?;
     let stem = folder.path.file_name().unwrap_or_default();
     let name = Ident::new(&module_name(&stem.to_string_lossy()), Span::call_site());
@@ -158,11 +153,11 @@ impl quote::ToTokens for Tree {
 
 /// The contents of a script's module: its copy, included.
 fn contents(script: &Script) -> Result<TokenStream, Vec<String>> {
-    let parsed = read(script)?;
+    let parsed = read(&script.path, &script.shown)?;
     let (path, shown) = (script.path.display().to_string(), &script.shown);
     let file = reshape(&parsed, &format!("{path:?} {shown:?}")).file;
-    let copy = locate::copy_path(&script.path);
-    copy::write(&copy, &file, &script.path).map_err(|error| {
+    let copy = &script.copy;
+    copy::write(copy, &file, &script.path).map_err(|error| {
         vec![format!(
             "cannot write the copy of {shown} that the compiler reads, {}: {error}",
             copy.display()
@@ -188,11 +183,7 @@ pub(crate) fn fragments(input: TokenStream) -> TokenStream {
         let message = "this macro is for the copies of scripts only";
         return quote!(compile_error!(#message););
     };
-    let script = Script {
-        path: PathBuf::from(&path),
-        shown: shown.clone(),
-    };
-    let parsed = match read(&script) {
+    let parsed = match read(Path::new(&path), &shown) {
         Ok(parsed) => parsed,
         Err(errors) => return compile_errors(Span::call_site(), &errors),
     };
@@ -211,10 +202,10 @@ pub(crate) fn fragments(input: TokenStream) -> TokenStream {
 }
 
 /// Reads and checks a script. The errors are ready to be shown.
-fn read(script: &Script) -> Result<Parsed, Vec<String>> {
-    let bytes = fs::read(&script.path)
-        .map_err(|error| vec![format!("cannot read the script {}: {error}", script.shown)])?;
-    let parsed = with_fallback(|| conan_lang::parse_bytes(&script.shown, bytes));
+fn read(path: &Path, shown: &str) -> Result<Parsed, Vec<String>> {
+    let bytes = fs::read(path)
+        .map_err(|error| vec![format!("cannot read the script {shown}: {error}")])?;
+    let parsed = with_fallback(|| conan_lang::parse_bytes(shown, bytes));
     if !parsed.has_errors() {
         return Ok(parsed);
     }

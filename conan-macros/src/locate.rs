@@ -10,6 +10,9 @@ pub(crate) struct Script {
     pub(crate) path: PathBuf,
     /// The path that messages show.
     pub(crate) shown: String,
+    /// Where its copy belongs: under the target directory, in a folder of the
+    /// package's own, with the script's own path below it.
+    pub(crate) copy: PathBuf,
 }
 
 impl Script {
@@ -17,17 +20,32 @@ impl Script {
     pub(crate) fn at(path: &str) -> Self {
         let path = normalized(&manifest_dir().join(path));
         let shown = shown(&path);
-        Self { path, shown }
+        let copy = copies().join(relative_to(&path, &manifest_dir()));
+        Self { path, shown, copy }
+    }
+
+    /// A script below this folder.
+    pub(crate) fn below(&self, relative: &Path) -> Self {
+        let path = self.path.join(relative);
+        let shown = shown(&path);
+        let copy = self.copy.join(relative);
+        Self { path, shown, copy }
+    }
+
+    /// A script at an absolute path that messages call otherwise.
+    pub(crate) fn called(path: PathBuf, shown: String) -> Self {
+        let copy = copies().join(relative_to(Path::new(&shown), Path::new("")));
+        Self { path, shown, copy }
     }
 }
 
 /// The package's root.
-pub(crate) fn manifest_dir() -> PathBuf {
+fn manifest_dir() -> PathBuf {
     env::var_os("CARGO_MANIFEST_DIR").map_or_else(PathBuf::new, PathBuf::from)
 }
 
 /// A path as cargo and rustc show paths: relative to where they run.
-pub(crate) fn shown(path: &Path) -> String {
+fn shown(path: &Path) -> String {
     let here = env::current_dir().unwrap_or_default();
     let path = path.strip_prefix(&here).unwrap_or(path);
     path.display().to_string()
@@ -52,13 +70,10 @@ pub(crate) fn scripts_in(folder: &Path) -> io::Result<Vec<PathBuf>> {
     Ok(scripts)
 }
 
-/// Where the copy of a script belongs: under the target directory, in a
-/// folder of the package's own, with the script's own path below it.
-pub(crate) fn copy_path(script: &Path) -> PathBuf {
+/// Where the copies of the package's scripts are.
+fn copies() -> PathBuf {
     let package = env::var("CARGO_PKG_NAME").unwrap_or_default();
-    let root = manifest_dir();
-    let relative = relative_to(script, &root);
-    target_dir().join("conan").join(package).join(relative)
+    target_dir().join("conan").join(package)
 }
 
 /// A path below another; a step up is written as a folder `up`.

@@ -25,7 +25,8 @@ fn short(text: &str) -> String {
         ["core::panicking::", "rust_begin_unwind"].iter().any(|part| frame[0].contains(part))
     };
     let is_ours = |frame: &&Vec<&str>| {
-        !["AssertUnwindSafe", "conan_runtime::"].iter().any(|part| frame[0].contains(part))
+        let parts = ["AssertUnwindSafe", "conan_runtime::", "core::ops::function::FnOnce"];
+        !parts.iter().any(|part| frame[0].contains(part))
     };
     let start = frames.iter().rposition(is_panic).map_or(0, |last| last + 1);
     let kept = frames[start..].iter().take_while(is_ours);

@@ -18,6 +18,7 @@ mod event;
 mod harness;
 mod included;
 mod observe;
+mod outcome;
 mod panics;
 mod plan;
 mod report;

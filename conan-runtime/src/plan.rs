@@ -16,7 +16,7 @@ pub struct Plan {
     pub(crate) threads: Vec<(String, Body)>,
     pub(crate) checks: Option<Body>,
     pub(crate) teardown: Option<Box<dyn FnOnce() + Send>>,
-    pub(crate) kept: Vec<Arc<dyn Any + Send + Sync>>,
+    pub(crate) kept: Vec<Box<dyn Any + Send>>,
 }
 
 impl Plan {
@@ -27,8 +27,13 @@ impl Plan {
     /// with `#thread <id> takes …`, or to several with `clones …`.
     pub fn share<T: Send + Sync + 'static>(&mut self, component: T) -> Arc<T> {
         let component = Arc::new(component);
-        self.kept.push(component.clone());
+        self.kept.push(Box::new(component.clone()));
         component
+    }
+
+    /// A component that no thread uses: only kept to the end of the sequence.
+    pub fn keep<T: Send + 'static>(&mut self, component: T) {
+        self.kept.push(Box::new(component));
     }
 
     /// A thread of the script.

@@ -225,7 +225,7 @@ impl Runner {
             let stays = self.sequence.stays.iter().find(|stays| is_called(name, stays.thread));
             match (run.states.get(number), stays) {
                 (Phase::Finished(tick), Some(stays)) => {
-                    let message = format!("thread {name} ended, but was to stay suspended");
+                    let message = "it ended, but was to stay suspended".to_owned();
                     let mut failure = self.failure(ErrorKind::Liveness, message);
                     failure.thread = Some(name.clone());
                     failure.tick = tick;
@@ -238,7 +238,7 @@ impl Runner {
                     self.send(failure);
                 }
                 (Phase::Running { since, place }, None) => {
-                    let message = format!("thread {name} is suspended since tick {since}");
+                    let message = format!("suspended since tick {since}, for good");
                     let mut failure = self.failure(ErrorKind::Liveness, message);
                     failure.thread = Some(name.clone());
                     failure.tick = since;
@@ -249,8 +249,10 @@ impl Runner {
                     self.send(failure);
                 }
                 (Phase::Waiting(_) | Phase::Starting, None) => {
-                    let message = format!("thread {name} never got to its code");
-                    self.fail(ErrorKind::Liveness, message);
+                    let message = "it never got to its code".to_owned();
+                    let mut failure = self.failure(ErrorKind::Liveness, message);
+                    failure.thread = Some(name.clone());
+                    self.send(failure);
                 }
                 _ => {}
             }
@@ -261,14 +263,14 @@ impl Runner {
             if left.is_empty() {
                 continue;
             }
-            let message = format!("nobody woke at tick {} of `{}`", listed(&left), list.name);
+            let message = format!("nobody woke at tick {} of `{}`", listed(&left, "and"), list.name);
             let mut failure = self.failure(ErrorKind::Value, message);
             failure.place = Place {
                 line: list.line,
                 column: list.column,
             };
             failure.expected = Some("every time is taken by the end".to_owned());
-            failure.actual = Some(format!("left over: {}", listed(&left)));
+            failure.actual = Some(format!("left over: {}", listed(&left, "and")));
             self.send(failure);
         }
     }
@@ -280,7 +282,7 @@ impl Runner {
             return;
         }
         if let Phase::Running { since, place } = run.states.get(observer) {
-            let message = format!("a check outside the threads is suspended since tick {since}");
+            let message = format!("a check outside the threads, suspended since tick {since}, for good");
             let mut failure = self.failure(ErrorKind::Liveness, message);
             failure.tick = since;
             failure.place = place;

@@ -180,7 +180,7 @@ impl Conan {
                 if actual == expected {
                     continue;
                 }
-                let message = format!("thread {thread} is not {expected}");
+                let message = format!("it is not {expected}");
                 let mut failure = self.failure(ErrorKind::Value, place, message);
                 failure.thread = Some(thread.to_owned());
                 failure.expected = Some(expected.to_owned());

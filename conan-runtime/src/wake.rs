@@ -40,7 +40,7 @@ impl Lists {
             Wake::Within(range) => (range.contains(&time), format!("{range:?}")),
             Wake::WithinInclusive(range) => (range.contains(&time), format!("{range:?}")),
             Wake::From(from) => (time >= *from, format!("{from}..")),
-            Wake::OneOf(times) => (times.contains(&time), format!("one of {}", listed(times))),
+            Wake::OneOf(times) => (times.contains(&time), listed(times, "or")),
             Wake::Take(name) => return self.take(name, time),
         };
         if allowed { Ok(()) } else { Err(expected) }
@@ -52,8 +52,8 @@ impl Lists {
         let found = left.iter().position(|&t| t == time);
         let result = match found {
             Some(_) => Ok(()),
-            None if left.is_empty() => Err(format!("nothing more: all of `{name}` is taken")),
-            None => Err(format!("one of {}, which `{name}` has left", listed(&left))),
+            None if left.is_empty() => Err(format!("of `{name}`, of which nothing is left")),
+            None => Err(format!("{}, which `{name}` has left", listed(&left, "or"))),
         };
         if let Some(list) = lists.get_mut(name) {
             *list = left;
@@ -75,12 +75,12 @@ impl Lists {
 }
 
 /// `3, 4 and 4`
-pub(crate) fn listed(times: &[u64]) -> String {
+pub(crate) fn listed(times: &[u64], word: &str) -> String {
     let texts: Vec<String> = times.iter().map(u64::to_string).collect();
     match texts.as_slice() {
         [] => "no time".to_owned(),
         [one] => one.clone(),
-        [init @ .., last] => format!("{} and {last}", init.join(", ")),
+        [init @ .., last] => format!("{} {word} {last}", init.join(", ")),
     }
 }
 

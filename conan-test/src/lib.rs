@@ -17,12 +17,12 @@ pub use conan_runtime::{ticks, time};
 pub mod driver {
     pub use conan_macros::{fragments, main};
     pub use conan_runtime::{
-        Conan, Ended, Escaped, ObserveResult, Plan, Script, Sequence, Stays, Wake, WakeTimes,
-        ended, every_script_is_included, main, observe, test,
+        Conan, Ended, Escaped, Plan, Script, Sequence, Stays, Wake, WakeTimes, compare, ended,
+        every_script_is_included, exception, main, mismatch, observe, outcome, test,
     };
 
     /// What is in scope in every fragment.
     pub mod prelude {
-        pub use conan_runtime::{ObserveResult as _, ticks, time};
+        pub use conan_runtime::{ticks, time};
     }
 }

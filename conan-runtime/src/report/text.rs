@@ -59,7 +59,9 @@ impl Report {
             writeln!(out, "{margin} = note: {}", indented(note, &margin))?;
         }
         if let Some(backtrace) = &failure.backtrace {
-            write!(out, "stack backtrace:\n{}", shown_backtrace(backtrace))?;
+            let backtrace = shown_backtrace(backtrace);
+            let backtrace = backtrace.replace(self.script.file, self.script.path);
+            write!(out, "stack backtrace:\n{backtrace}")?;
         }
         Ok(())
     }
