@@ -26,13 +26,7 @@ impl Builder<'_> {
             span,
         );
         let Some(meant) = nearest_directive(word) else {
-            self.report(diagnostic.label("no directive is called so"));
-            if self.reading.unknown_opens {
-                // A stand-in; what is inside is not looked at.
-                self.push(Directive::ExcMonitor, span, true, Content::Unknown);
-            } else {
-                self.broken.push(span);
-            }
+            self.stranger(diagnostic.label("no directive is called so"));
             return next;
         };
         let right = meant.word();
@@ -47,6 +41,28 @@ impl Builder<'_> {
             _ => return self.directive(meant, span, pieces, next),
         }
         next
+    }
+
+    /// A directive that nobody knows, and that cannot be guessed.
+    fn stranger(&mut self, diagnostic: Diagnostic) {
+        let span = diagnostic.span;
+        if self.reading.unknown_opens {
+            // A stand-in; what is inside is not looked at.
+            self.push(Directive::ExcMonitor, span, true, Content::Unknown);
+            return self.report(diagnostic);
+        }
+        if let Some(frame) = self.stack.last_mut()
+            && let Content::Template(separators) = &mut frame.content
+            && frame.depth <= 0
+        {
+            // More likely than not, it was meant to part the template.
+            let hash = Span::new(span.start as usize, span.start as usize + 1);
+            separators.push(hash);
+            let diagnostic = diagnostic.suggest(hash, "# ");
+            return self.report(diagnostic.help("a separator is a `#` with a space behind it"));
+        }
+        self.broken.push(span);
+        self.report(diagnostic);
     }
 
     /// A lone `#`. Inside brackets it is a token of Rust, as macros have them.

@@ -1,5 +1,6 @@
 //! Second pass: every line gets its indentation.
 
+use super::comments;
 use super::structure::{Anchor, anchors};
 use crate::mask::{Mask, Opaque};
 use crate::pieces::Directive;
@@ -7,19 +8,15 @@ use crate::source::Source;
 
 const STEP: usize = 4;
 
-pub(super) fn apply(source: &Source, mask: &Mask) -> String {
+pub(super) fn apply(source: &Source, mask: &Mask, eol: &str) -> String {
     let text = source.text();
-    let eol = match text.find('\n') {
-        Some(at) if text[..at].ends_with('\r') => "\r\n",
-        _ => "\n",
-    };
     let lines = lines(source, mask);
-    let bases = bases(&lines);
+    let indentations = indentations(&lines);
+    let columns = comments::columns(&lines, &indentations);
     let mut out = String::with_capacity(text.len() + text.len() / 8);
-    let mut shift = 0;
     let mut blank = true;
-    for (line, base) in lines.iter().zip(bases) {
-        if line.text.trim().is_empty() && line.role != Role::Literal {
+    for ((line, indentation), column) in lines.iter().zip(indentations).zip(columns) {
+        if line.is_blank() {
             // One blank line at most, none at the start of the file.
             if !blank {
                 out.push_str(eol);
@@ -28,22 +25,11 @@ pub(super) fn apply(source: &Source, mask: &Mask) -> String {
             continue;
         }
         blank = false;
-        let width = width(line.text);
-        let indentation = match line.role {
-            Role::Literal => None,
-            Role::Structure(depth) => Some(depth * STEP),
-            Role::Code(depth) => Some((width + depth * STEP).saturating_sub(base)),
-            Role::Continuation => Some(width.saturating_add_signed(shift)),
-        };
-        if let Some(indentation) = indentation {
-            if line.role != Role::Continuation {
-                shift = indentation.cast_signed() - width.cast_signed();
-            }
-            out.extend(std::iter::repeat_n(' ', indentation));
-            out.push_str(line.text.trim_start());
-        } else {
-            out.push_str(line.text);
-        }
+        out.extend(std::iter::repeat_n(' ', indentation.unwrap_or(0)));
+        let (code, comment) = line.parts();
+        out.push_str(if indentation.is_some() { code.trim_start() } else { code });
+        out.extend(std::iter::repeat_n(' ', column));
+        out.push_str(comment);
         if line.ends_in_literal {
             out.push('\n');
             continue;
@@ -60,6 +46,29 @@ pub(super) fn apply(source: &Source, mask: &Mask) -> String {
     out
 }
 
+/// The new indentation of every line; none for what stays as it is.
+fn indentations(lines: &[Line<'_>]) -> Vec<Option<usize>> {
+    let mut shift = 0;
+    let mut indentations = Vec::with_capacity(lines.len());
+    for (line, base) in lines.iter().zip(bases(lines)) {
+        let width = width(line.text);
+        let indentation = match line.role {
+            Role::Literal => None,
+            Role::Structure(depth) => Some(depth * STEP),
+            Role::Code(depth) => Some((width + depth * STEP).saturating_sub(base)),
+            Role::Continuation => Some(width.saturating_add_signed(shift)),
+        };
+        if let Some(indentation) = indentation
+            && line.role != Role::Continuation
+            && !line.is_blank()
+        {
+            shift = indentation.cast_signed() - width.cast_signed();
+        }
+        indentations.push(indentation);
+    }
+    indentations
+}
+
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Role {
     /// Begins inside a string: not touched.
@@ -72,12 +81,32 @@ enum Role {
     Continuation,
 }
 
-struct Line<'s> {
-    text: &'s str,
+pub(super) struct Line<'s> {
+    pub(super) text: &'s str,
     role: Role,
     /// The `#top`, `#shared` or `#thread` block that its code is in.
     block: usize,
     ends_in_literal: bool,
+    /// Where a comment begins that ends the line, behind something else.
+    pub(super) comment: Option<usize>,
+}
+
+impl<'s> Line<'s> {
+    fn is_blank(&self) -> bool {
+        self.role != Role::Literal && self.text.trim().is_empty()
+    }
+
+    /// What stands before the comment at the end, without the gap, and the
+    /// comment.
+    pub(super) fn parts(&self) -> (&'s str, &'s str) {
+        match self.comment {
+            Some(at) => {
+                let (code, comment) = self.text.split_at(at);
+                (code.trim_end_matches([' ', '\t']), comment)
+            }
+            None => (self.text, ""),
+        }
+    }
 }
 
 fn lines<'s>(source: &'s Source, mask: &Mask) -> Vec<Line<'s>> {
@@ -114,10 +143,20 @@ fn lines<'s>(source: &'s Source, mask: &Mask) -> Vec<Line<'s>> {
             block: state.block,
             ends_in_literal: raw.len() > content.len()
                 && mask.is_inside(line_end) == Some(Opaque::Literal),
+            comment: trailing_comment(mask, first, content.trim_end().len() + start).map(|at| at - start),
         });
         start = end;
     }
     lines
+}
+
+/// The line comment at the end of a line whose text begins at `first`.
+fn trailing_comment(mask: &Mask, first: usize, end: usize) -> Option<usize> {
+    let last = mask.parts.partition_point(|(_, span)| (span.start as usize) < end);
+    let (kind, span) = mask.parts.get(last.checked_sub(1)?)?;
+    let start = span.start as usize;
+    let is_trailing = *kind == Opaque::Comment && start > first && span.end as usize >= end;
+    is_trailing.then_some(start)
 }
 
 /// What is open at a place.
@@ -184,7 +223,7 @@ fn bases(lines: &[Line<'_>]) -> Vec<usize> {
 }
 
 /// The width of a line's indentation; a tab goes to the next step.
-fn width(line: &str) -> usize {
+pub(super) fn width(line: &str) -> usize {
     let mut width = 0;
     for c in line.chars() {
         match c {

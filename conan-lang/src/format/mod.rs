@@ -1,9 +1,11 @@
 //! The formatter. It moves white space only: directives go on lines of their
 //! own and are indented by their depth, templates on one line get one space
 //! around their parts, and Rust keeps its shape but moves as a whole.
-//! Comments and literals stay as they are, byte for byte.
+//! Literals stay as they are, byte for byte; comments too, but for the
+//! indentation of the lines of a block comment.
 
 mod breaks;
+mod comments;
 mod indent;
 mod structure;
 
@@ -28,6 +30,7 @@ pub fn format(parsed: &Parsed) -> Result<String, FormatError> {
                 | Code::ExtraEnd
                 | Code::WrongPlace
                 | Code::StrayText
+                | Code::BadHead
                 | Code::Unterminated
                 | Code::InvalidUtf8
         )
@@ -36,12 +39,15 @@ pub fn format(parsed: &Parsed) -> Result<String, FormatError> {
     if !diagnostics.is_empty() {
         return Err(FormatError { diagnostics });
     }
+    let text = parsed.source.text();
+    let line = text.split_once('\n').map(|(line, _)| line);
+    let is_dos = line.is_some_and(|line| line.ends_with('\r'));
     let broken = breaks::apply(&parsed.source, &parsed.mask);
     let source = Source::new(parsed.source.name(), broken);
     let (mask, _) = mask::mask(source.text());
-    let formatted = indent::apply(&source, &mask);
+    let formatted = indent::apply(&source, &mask, if is_dos { "\r\n" } else { "\n" });
     debug_assert_eq!(
-        significant(parsed.source.text()),
+        significant(text),
         significant(&formatted),
         "formatting changed more than white space"
     );

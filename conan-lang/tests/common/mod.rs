@@ -1,7 +1,8 @@
 //! What several test files need.
 #![allow(dead_code, reason = "each test file uses a part of it")]
 
-use conan_lang::{Parsed, parse, render};
+use conan_lang::mask::Opaque;
+use conan_lang::{Code, Parsed, parse, render};
 
 /// The script of the language's own reference.
 pub(crate) const PRODUCER_CONSUMER: &str = include_str!("../scripts/producer_consumer.conan");
@@ -107,4 +108,38 @@ fn string_len(text: &str) -> usize {
         }
     }
     text.len()
+}
+
+/// Formats a script and checks all that formatting promises; returns nothing
+/// if the script's structure is not clear enough.
+#[track_caller]
+pub(crate) fn format_checked(text: &str) -> Option<String> {
+    let before = parse("test.conan", text);
+    let formatted = conan_lang::format(&before).ok()?;
+    let after = parse("test.conan", formatted.as_str());
+    let context = || format!("of\n{text}\nwhich became\n{formatted}");
+    assert_eq!(solid(before.source.text()), solid(&formatted), "more than white space moved {}", context());
+    assert_eq!(shape(&before), shape(&after), "the tree changed {}", context());
+    assert_eq!(parts(&before), parts(&after), "literals or comments changed {}", context());
+    let codes = |parsed: &Parsed| -> Vec<Code> {
+        parsed.diagnostics.iter().map(|diagnostic| diagnostic.code).collect()
+    };
+    assert_eq!(codes(&before), codes(&after), "the diagnostics changed {}", context());
+    let again = conan_lang::format(&after);
+    let again = again.unwrap_or_else(|_| panic!("refused the second time {}", context()));
+    assert_eq!(formatted, again, "the second time is different {}", context());
+    Some(formatted)
+}
+
+fn solid(text: &str) -> String {
+    text.chars().filter(|c| !c.is_whitespace()).collect()
+}
+
+/// Literals byte for byte, comments and conditions without white space.
+fn parts(parsed: &Parsed) -> Vec<String> {
+    let parts = parsed.mask.parts.iter().map(|(kind, span)| match kind {
+        Opaque::Literal => parsed.source.slice(*span).to_owned(),
+        Opaque::Comment | Opaque::Condition => solid(parsed.source.slice(*span)),
+    });
+    parts.collect()
 }
