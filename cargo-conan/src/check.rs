@@ -21,7 +21,10 @@ pub(crate) fn check(args: &CheckArgs) -> Stop<()> {
             unreadable = true;
             continue;
         };
-        if includes.as_ref().is_some_and(|includes| !includes.contain(path)) {
+        if includes
+            .as_ref()
+            .is_some_and(|includes| !includes.contain(path))
+        {
             parsed.diagnostics.push(not_included(&parsed));
         }
         print(&parsed, args.message_format);

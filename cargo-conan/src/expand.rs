@@ -27,6 +27,9 @@ pub(crate) fn driver(parsed: &Parsed, file: &Path) -> Stop<String> {
         included: name.to_string_lossy().into_owned(),
     };
     conan_codegen::expand(parsed, &origin).map_err(|failure| {
-        error(format_args!("the driver of {} is not Rust: {failure}", parsed.source.name()))
+        error(format_args!(
+            "the driver of {} is not Rust: {failure}",
+            parsed.source.name()
+        ))
     })
 }

@@ -33,8 +33,14 @@ pub(crate) fn scripts(paths: &[PathBuf]) -> Stop<Vec<PathBuf>> {
     }
     stop?;
     if scripts.is_empty() {
-        let places: Vec<String> = paths.iter().map(|path| path.display().to_string()).collect();
-        return Err(error(format_args!("there is no `.conan` script in {}", places.join(", "))));
+        let places: Vec<String> = paths
+            .iter()
+            .map(|path| path.display().to_string())
+            .collect();
+        return Err(error(format_args!(
+            "there is no `.conan` script in {}",
+            places.join(", ")
+        )));
     }
     Ok(scripts)
 }
@@ -50,11 +56,15 @@ fn collect(folder: &Path, found: &mut Vec<PathBuf>) -> Result<(), (PathBuf, io::
         let name = name.to_string_lossy();
         let is_folder = entry.file_type().map_err(failed)?.is_dir();
         if is_folder {
-            let is_ours = !name.starts_with('.') && !fs::exists(path.join("CACHEDIR.TAG")).unwrap_or(false);
+            let is_ours =
+                !name.starts_with('.') && !fs::exists(path.join("CACHEDIR.TAG")).unwrap_or(false);
             if is_ours && name != "node_modules" {
                 collect(&path, found)?;
             }
-        } else if path.extension().is_some_and(|extension| extension == "conan") {
+        } else if path
+            .extension()
+            .is_some_and(|extension| extension == "conan")
+        {
             found.push(path);
         }
     }
@@ -65,7 +75,10 @@ fn collect(folder: &Path, found: &mut Vec<PathBuf>) -> Result<(), (PathBuf, io::
 pub(crate) fn parse(path: &Path) -> Stop<Parsed> {
     match fs::read(path) {
         Ok(bytes) => Ok(conan_lang::parse_bytes(path.display().to_string(), bytes)),
-        Err(failure) => Err(error(format_args!("cannot read {}: {failure}", path.display()))),
+        Err(failure) => Err(error(format_args!(
+            "cannot read {}: {failure}",
+            path.display()
+        ))),
     }
 }
 

@@ -24,7 +24,10 @@ fn one(check_only: bool, path: &PathBuf) -> Stop<()> {
         Ok(formatted) => formatted,
         Err(refused) => {
             let diagnostics = refused.diagnostics;
-            let parsed = conan_lang::Parsed { diagnostics, ..parsed };
+            let parsed = conan_lang::Parsed {
+                diagnostics,
+                ..parsed
+            };
             check::print(&parsed, crate::cli::Format::Human);
             return Err(Exit::Wrong);
         }
@@ -37,7 +40,10 @@ fn one(check_only: bool, path: &PathBuf) -> Stop<()> {
     if check_only {
         let old = parsed.source.text().lines();
         let pairs = old.zip(formatted.lines()).zip(1..);
-        let line = pairs.filter(|((old, new), _)| old != new).map(|(_, line)| line).next();
+        let line = pairs
+            .filter(|((old, new), _)| old != new)
+            .map(|(_, line)| line)
+            .next();
         let line = line.unwrap_or(parsed.source.line_count().max(1));
         output::out(format_args!("{}:{line}: not formatted\n", path.display()));
         return Err(Exit::Failed);

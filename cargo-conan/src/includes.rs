@@ -48,7 +48,10 @@ impl Includes {
     /// The package whose test file includes the script.
     pub(crate) fn package_of(&self, script: &Path) -> Option<&str> {
         let script = fs::canonicalize(script).ok()?;
-        let found = self.included.iter().find(|(path, _)| script.starts_with(path));
+        let found = self
+            .included
+            .iter()
+            .find(|(path, _)| script.starts_with(path));
         found.map(|(_, package)| package.as_str())
     }
 }

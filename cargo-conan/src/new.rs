@@ -11,11 +11,15 @@ use crate::package::Workspace;
 /// Writes a starter script and the test file that includes it.
 pub(crate) fn new(name: &str) -> Stop<()> {
     if syn::parse_str::<syn::Ident>(name).is_err() {
-        return Err(error(format_args!("`{name}` cannot name a test: it is no Rust identifier")));
+        return Err(error(format_args!(
+            "`{name}` cannot name a test: it is no Rust identifier"
+        )));
     }
     let workspace = Workspace::around(Path::new(".")).map_err(error)?;
     let Some(package) = workspace.package_around(Path::new(".")) else {
-        return Err(error("this folder is not in a package; go to one, or make one: cargo new"));
+        return Err(error(
+            "this folder is not in a package; go to one, or make one: cargo new",
+        ));
     };
     let root = package.root();
     let script = PathBuf::from("tests/scripts").join(format!("{name}.conan"));
@@ -35,8 +39,16 @@ pub(crate) fn new(name: &str) -> Stop<()> {
         let _ = fs::remove_file(root.join(&script));
         return Err(exit);
     }
-    output::out(format_args!("wrote {} and {}\n", script.display(), test.display()));
-    let has_it = package.0.dependencies.iter().any(|dep| dep.name == "conan-test");
+    output::out(format_args!(
+        "wrote {} and {}\n",
+        script.display(),
+        test.display()
+    ));
+    let has_it = package
+        .0
+        .dependencies
+        .iter()
+        .any(|dep| dep.name == "conan-test");
     if !has_it {
         output::out(format_args!(
             "conan-test is not among the dev-dependencies yet; the README says how to add it\n"

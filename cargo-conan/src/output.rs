@@ -9,7 +9,11 @@ use crate::exit::Exit;
 /// Prints to standard output.
 pub(crate) fn out(text: Arguments<'_>) {
     let mut stdout = anstream::stdout().lock();
-    if stdout.write_fmt(text).and_then(|()| stdout.flush()).is_err() {
+    if stdout
+        .write_fmt(text)
+        .and_then(|()| stdout.flush())
+        .is_err()
+    {
         // Nobody reads any more; there is nobody to tell, either.
         process::exit(Exit::Fine as i32);
     }

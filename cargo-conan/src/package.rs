@@ -46,7 +46,9 @@ impl Workspace {
     pub(crate) fn package_around(&self, file: &Path) -> Option<Package<'_>> {
         let file = std::path::absolute(file).ok()?;
         let file = std::fs::canonicalize(&file).unwrap_or(file);
-        let around = self.packages().filter(|package| file.starts_with(package.root()));
+        let around = self
+            .packages()
+            .filter(|package| file.starts_with(package.root()));
         around.max_by_key(|package| package.root().components().count())
     }
 

@@ -13,7 +13,13 @@ struct Row {
     numbers: [u64; 5],
 }
 
-const HEADINGS: [&str; 5] = ["Cond.", "Seq.", "Test cases", "Script lines", "Driver lines"];
+const HEADINGS: [&str; 5] = [
+    "Cond.",
+    "Seq.",
+    "Test cases",
+    "Script lines",
+    "Driver lines",
+];
 
 /// Counts conditions, sequences, test cases and lines.
 pub(crate) fn stats(paths: &[PathBuf]) -> Stop<()> {

@@ -67,7 +67,9 @@ pub(crate) fn words(tokens: TokenStream, found: &mut HashSet<String>) {
 /// Makes the components of a sequence.
 pub(crate) fn construction(context: &Context<'_>, owners: &Owners<'_>) -> TokenStream {
     let cuts = &context.parsed.script.cuts;
-    cuts.iter().map(|cut| construct(context, cut, owners)).collect()
+    cuts.iter()
+        .map(|cut| construct(context, cut, owners))
+        .collect()
 }
 
 fn construct(context: &Context<'_>, cut: &Cut, owners: &Owners<'_>) -> TokenStream {
@@ -130,7 +132,10 @@ pub(crate) struct Clones {
 pub(crate) fn clones(block: &ThreadBlock, thread: &str, replicas: Option<u64>) -> Clones {
     let mut made = TokenStream::new();
     let mut names = Vec::new();
-    let suffix: String = thread.chars().map(|c| if c.is_alphanumeric() { c } else { '_' }).collect();
+    let suffix: String = thread
+        .chars()
+        .map(|c| if c.is_alphanumeric() { c } else { '_' })
+        .collect();
     for component in &block.clones {
         let name = ident(&component.value);
         let own = ident(&format!("{}_of_{suffix}", component.value));

@@ -29,7 +29,10 @@ pub fn driver(parsed: &Parsed, fragments: &Fragments, origin: &Origin) -> TokenS
     let script = &parsed.script;
     let Origin { shown, included } = origin;
     let ticktime = Literal::u64_unsuffixed(script.ticktime_ms());
-    let tops = script.tops.iter().map(|top| fragments.tokens(top.items.span));
+    let tops = script
+        .tops
+        .iter()
+        .map(|top| fragments.tokens(top.items.span));
     let shared = shared::items(context);
     let sequences: Vec<_> = (0..script.sequences.len())
         .map(|index| sequence::Generated::new(context, index))
@@ -77,7 +80,13 @@ impl Context<'_> {
 
 /// The name of a script's module, from its file name.
 pub fn module_name(stem: &str) -> String {
-    let plain = |c: char| if c.is_alphanumeric() || c == '_' { c } else { '_' };
+    let plain = |c: char| {
+        if c.is_alphanumeric() || c == '_' {
+            c
+        } else {
+            '_'
+        }
+    };
     let mut name: String = stem.chars().map(plain).collect();
     if !name.starts_with(|c: char| c.is_alphabetic() || c == '_') {
         name.insert(0, '_');

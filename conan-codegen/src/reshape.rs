@@ -1,7 +1,7 @@
 //! A script as a Rust token stream, every fragment at its own line and column.
 
 use conan_lang::mask::Opaque;
-use conan_lang::tree::{Exception, Template, TemplateKind, TickItem, Wake};
+use conan_lang::tree::{Exception, Sequence, Template, TemplateKind, TickItem, Wake};
 use conan_lang::{Parsed, Span};
 
 /// A reshaped script.
@@ -57,8 +57,14 @@ fn fragments(parsed: &Parsed) -> Vec<Span> {
     }
     spans.extend(script.tops.iter().map(|top| top.items.span));
     let locals = script.sequences.iter().filter_map(|s| s.shared.as_ref());
-    spans.extend(script.shared.iter().chain(locals).map(|block| block.body.span));
-    for (_, item) in script.sequences.iter().flat_map(|s| s.items()) {
+    spans.extend(
+        script
+            .shared
+            .iter()
+            .chain(locals)
+            .map(|block| block.body.span),
+    );
+    for (_, item) in script.sequences.iter().flat_map(Sequence::items) {
         match item {
             TickItem::Template(template) => spans.extend(template_fragments(template)),
             TickItem::Suspended(..) | TickItem::Finished(..) => {}
@@ -120,7 +126,8 @@ fn push_words(out: &mut String, parsed: &Parsed, start: usize, end: usize) {
         let bare = word.trim_end();
         let before = text[..at].chars().next_back();
         let after = text[at + bare.len()..].chars().next();
-        let is_apart = before.is_none_or(char::is_whitespace) && after.is_none_or(char::is_whitespace);
+        let is_apart =
+            before.is_none_or(char::is_whitespace) && after.is_none_or(char::is_whitespace);
         if is_apart && is_harmless(bare) {
             out.push_str(word);
         } else if bare.len() > 1 && bare.starts_with('#') {
@@ -143,5 +150,8 @@ fn is_harmless(word: &str) -> bool {
 
 /// A space for every character, so that columns stay what they are.
 fn push_blank(out: &mut String, text: &str) {
-    out.extend(text.chars().map(|c| if c == '\n' || c == '\r' { c } else { ' ' }));
+    out.extend(
+        text.chars()
+            .map(|c| if c == '\n' || c == '\r' { c } else { ' ' }),
+    );
 }

@@ -26,7 +26,11 @@ impl Generated {
         let number = Literal::usize_unsuffixed(index);
         let (line, _) = context.place(sequence.begin.start);
         let line = literal(line);
-        let conditions: Vec<&str> = sequence.test.iter().map(|name| name.value.as_str()).collect();
+        let conditions: Vec<&str> = sequence
+            .test
+            .iter()
+            .map(|name| name.value.as_str())
+            .collect();
         let ticks = Literal::u64_unsuffixed(sequence.ticks.len() as u64);
         let stays = sequence.stays.iter().map(|stays| {
             let (line, column) = context.place(stays.span.start);
@@ -38,7 +42,10 @@ impl Generated {
             let (line, column) = context.place(list.span.start);
             let (line, column) = (literal(line), literal(column));
             let name = &list.name.value;
-            let times = list.times.iter().map(|time| Literal::u64_unsuffixed(time.value));
+            let times = list
+                .times
+                .iter()
+                .map(|time| Literal::u64_unsuffixed(time.value));
             quote! {
                 driver::WakeTimes {
                     name: #name, line: #line, column: #column, times: &[#(#times),*]
@@ -89,7 +96,11 @@ fn plan(context: &Context<'_>, index: usize) -> TokenStream {
     let mut shared = component::shared_names(context, &owners);
     let object = shared::object(context, index);
     let construction = object.as_ref().map(|object| &object.construction);
-    shared.extend(object.iter().flat_map(|object| object.names.iter().cloned()));
+    shared.extend(
+        object
+            .iter()
+            .flat_map(|object| object.names.iter().cloned()),
+    );
     let threads = threads(sequence);
     let clones: Vec<_> = threads.iter().map(crate::thread::Thread::clones).collect();
     let made = clones.iter().map(|clones| &clones.made);

@@ -100,7 +100,11 @@ pub(crate) fn object(context: &Context<'_>, sequence: usize) -> Option<Object> {
     let names: Vec<Ident> = ids.iter().map(|id| ident(id)).collect();
     let ty = type_name(context, sequence);
     let name = &names[0];
-    let has = |hook: &str| members.iter().any(|m| m.name.value == hook && m.kind == MemberKind::Method);
+    let has = |hook: &str| {
+        members
+            .iter()
+            .any(|m| m.name.value == hook && m.kind == MemberKind::Method)
+    };
     let (binding, setup) = if has("setup") {
         (quote!(let mut #name), quote!(#name.setup();))
     } else {
@@ -116,7 +120,9 @@ pub(crate) fn object(context: &Context<'_>, sequence: usize) -> Option<Object> {
             });
         }
     });
-    let other = names.get(1).map(|other| quote!(let #other = #name.clone();));
+    let other = names
+        .get(1)
+        .map(|other| quote!(let #other = #name.clone();));
     let construction = quote! {
         #[allow(unused_mut)]
         #binding = #ty { #(#inits),* };
@@ -125,5 +131,8 @@ pub(crate) fn object(context: &Context<'_>, sequence: usize) -> Option<Object> {
         #other
         #teardown
     };
-    Some(Object { names, construction })
+    Some(Object {
+        names,
+        construction,
+    })
 }

@@ -49,7 +49,7 @@ fn is_plain(statement: &syn::Stmt) -> bool {
         },
         syn::Stmt::Expr(expr, _) => !is_template(expr),
         syn::Stmt::Macro(_) => true,
-        _ => false,
+        syn::Stmt::Item(_) => false,
     }
 }
 

@@ -23,7 +23,7 @@ pub(crate) fn expand(context: &Context<'_>, template: &Template) -> TokenStream 
             value_check(&at, &tokens(actual), &tokens(expected))
         }
         TemplateKind::MatchCheck { actual, pattern } => {
-            let shown = shown(context, pattern);
+            let shown = shown(context, *pattern);
             let mismatch = mismatch(&tokens(actual), &tokens(pattern));
             quote!(conan.match_check(#at, #shown, || #mismatch);)
         }
@@ -43,7 +43,11 @@ fn exc_monitor(
     let Ok(mut statements) = syn::Block::parse_within.parse2(code.clone()) else {
         return code;
     };
-    let bound = if expected.is_none() { bindings(&statements) } else { Vec::new() };
+    let bound = if expected.is_none() {
+        bindings(&statements)
+    } else {
+        Vec::new()
+    };
     let last = statements.pop();
     let value = Last::of(last.as_ref());
     let begin = quote!(#(#statements)*);
@@ -81,7 +85,7 @@ fn exc_monitor(
             quote!(conan.exc_monitor_panic(#at, #part, || #body);)
         }
         Some(Exception::Pattern(pattern)) => {
-            let shown = shown(context, pattern);
+            let shown = shown(context, *pattern);
             let pattern = context.fragments.tokens(pattern.span);
             let body = in_block(&begin, &mismatch(&value.expression(), &pattern));
             quote!(conan.exc_monitor_match(#at, #shown, || #body);)
@@ -253,7 +257,7 @@ fn wake_times(context: &Context<'_>, wake: &Wake) -> TokenStream {
             let time = tokens(time);
             quote!(driver::Wake::At(#time))
         }
-        Wake::Within(range) => range_of(tokens(range)),
+        Wake::Within(range) => range_of(&tokens(range)),
         Wake::OneOf(times) => {
             let times = times.iter().map(tokens);
             quote!(driver::Wake::OneOf(&[#(#times),*]))
@@ -265,7 +269,7 @@ fn wake_times(context: &Context<'_>, wake: &Wake) -> TokenStream {
     }
 }
 
-fn range_of(range: TokenStream) -> TokenStream {
+fn range_of(range: &TokenStream) -> TokenStream {
     let Ok(syn::Expr::Range(parsed)) = syn::parse2::<syn::Expr>(range.clone()) else {
         return quote!(driver::Wake::At(#range));
     };
@@ -284,12 +288,14 @@ fn range_of(range: TokenStream) -> TokenStream {
 }
 
 /// The text of a fragment on one line, for messages.
-fn shown(context: &Context<'_>, fragment: &Fragment) -> String {
+fn shown(context: &Context<'_>, fragment: Fragment) -> String {
     let text = context.parsed.source.slice(fragment.span);
     text.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
 fn first_span(tokens: &TokenStream) -> Span {
     let first = tokens.clone().into_iter().next();
-    first.map_or_else(Span::call_site, |token| token.span().resolved_at(Span::call_site()))
+    first.map_or_else(Span::call_site, |token| {
+        token.span().resolved_at(Span::call_site())
+    })
 }

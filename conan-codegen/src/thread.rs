@@ -3,7 +3,7 @@
 use std::collections::{HashMap, HashSet};
 
 use conan_lang::Span;
-use conan_lang::tree::{Sequence, TickItem, ThreadBlock};
+use conan_lang::tree::{Sequence, ThreadBlock, TickItem};
 use proc_macro2::{Ident, Literal, TokenStream};
 use quote::quote;
 
@@ -88,10 +88,12 @@ impl Thread<'_> {
         };
         let count = Literal::u64_unsuffixed(count);
         let numbered = format!("{name}.{{index}}");
-        let own = own.iter().map(|own| quote!(let mut #own = #own.into_iter();));
-        let taken = clones.names.iter().map(|(name, own)| {
-            quote!(let #name = #own.next().expect("one clone for each replica");)
-        });
+        let own = own
+            .iter()
+            .map(|own| quote!(let mut #own = #own.into_iter();));
+        let taken = clones.names.iter().map(
+            |(name, own)| quote!(let #name = #own.next().expect("one clone for each replica");),
+        );
         quote! {
             #(#own)*
             for index in 0..#count {
@@ -106,11 +108,17 @@ impl Thread<'_> {
     fn body(&self, context: &Context<'_>) -> TokenStream {
         let blocks = self.blocks.iter().map(|(time, block)| {
             let holes: Vec<Span> = block.code.templates.iter().map(|t| t.span).collect();
-            let code = context.fragments.tokens_with(block.code.span, &holes, |index| {
-                template::expand(context, &block.code.templates[index])
-            });
+            let code = context
+                .fragments
+                .tokens_with(block.code.span, &holes, |index| {
+                    template::expand(context, &block.code.templates[index])
+                });
             let code = prepare(context, code);
-            let place = if block.code.span.is_empty() { block.span } else { block.code.span };
+            let place = if block.code.span.is_empty() {
+                block.span
+            } else {
+                block.code.span
+            };
             let at = arguments(context, *time, place);
             quote!(conan.at_tick(#at); #code)
         });
@@ -130,7 +138,9 @@ pub(crate) fn checks(
         let (span, check) = match item {
             TickItem::Thread(_) => continue,
             TickItem::Template(template) => (template.span, template::expand(context, template)),
-            TickItem::Suspended(names, span) => (*span, standing(context, "suspended", names, *span)),
+            TickItem::Suspended(names, span) => {
+                (*span, standing(context, "suspended", names, *span))
+            }
             TickItem::Finished(names, span) => (*span, standing(context, "finished", names, *span)),
         };
         if time != last {
@@ -159,7 +169,10 @@ pub(crate) fn checks(
 fn used<'n>(shared: &'n [Ident], code: &TokenStream) -> Vec<&'n Ident> {
     let mut found = HashSet::new();
     words(code.clone(), &mut found);
-    shared.iter().filter(|name| found.contains(&name.to_string())).collect()
+    shared
+        .iter()
+        .filter(|name| found.contains(&name.to_string()))
+        .collect()
 }
 
 fn standing(

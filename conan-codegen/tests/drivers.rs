@@ -27,7 +27,11 @@ fn check(name: &str, text: &str) {
 fn drivers_of_all_scripts() {
     insta::glob!("../../scripts", "**/*.conan", |path| {
         let text = fs::read_to_string(path).expect("the script can be read");
-        let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+        let name = path
+            .file_name()
+            .unwrap_or_default()
+            .to_string_lossy()
+            .into_owned();
         insta::with_settings!({ omit_expression => true }, {
             insta::assert_snapshot!(driver(&name, &text));
         });
@@ -43,7 +47,10 @@ fn the_same_script_gives_the_same_bytes() {
 
 #[test]
 fn smallest_script() {
-    check("smallest_script", "#begin #tick #thread f(); #end #end #end");
+    check(
+        "smallest_script",
+        "#begin #tick #thread f(); #end #end #end",
+    );
 }
 
 #[test]

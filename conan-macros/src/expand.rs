@@ -87,7 +87,10 @@ fn folder(folder: &Script) -> Result<TokenStream, Vec<String>> {
     };
     let files = locate::scripts_in(&folder.path).map_err(|error| failed("read", &error))?;
     if files.is_empty() {
-        return Err(vec![format!("there is no `.conan` script in {}", folder.shown)]);
+        return Err(vec![format!(
+            "there is no `.conan` script in {}",
+            folder.shown
+        )]);
     }
     let mut tree = Tree::default();
     let mut errors = Vec::new();
@@ -203,8 +206,8 @@ pub(crate) fn fragments(input: TokenStream) -> TokenStream {
 
 /// Reads and checks a script. The errors are ready to be shown.
 fn read(path: &Path, shown: &str) -> Result<Parsed, Vec<String>> {
-    let bytes = fs::read(path)
-        .map_err(|error| vec![format!("cannot read the script {shown}: {error}")])?;
+    let bytes =
+        fs::read(path).map_err(|error| vec![format!("cannot read the script {shown}: {error}")])?;
     let parsed = with_fallback(|| conan_lang::parse_bytes(shown, bytes));
     if !parsed.has_errors() {
         return Ok(parsed);
@@ -214,7 +217,10 @@ fn read(path: &Path, shown: &str) -> Result<Parsed, Vec<String>> {
     let rendered = errors.map(|diagnostic| {
         let text = render::human(&parsed.source, diagnostic, false);
         // The compiler says `error` itself.
-        text.strip_prefix("error").unwrap_or(&text).trim_end().to_owned()
+        text.strip_prefix("error")
+            .unwrap_or(&text)
+            .trim_end()
+            .to_owned()
     });
     Err(rendered.collect())
 }

@@ -61,7 +61,10 @@ pub(crate) fn scripts_in(folder: &Path) -> io::Result<Vec<PathBuf>> {
             let path = relative.join(entry.file_name());
             if entry.path().is_dir() {
                 pending.push(path);
-            } else if path.extension().is_some_and(|extension| extension == "conan") {
+            } else if path
+                .extension()
+                .is_some_and(|extension| extension == "conan")
+            {
                 scripts.push(path);
             }
         }

@@ -22,10 +22,16 @@ fn short(text: &str) -> String {
         }
     }
     let is_panic = |frame: &Vec<&str>| {
-        ["core::panicking::", "rust_begin_unwind"].iter().any(|part| frame[0].contains(part))
+        ["core::panicking::", "rust_begin_unwind"]
+            .iter()
+            .any(|part| frame[0].contains(part))
     };
     let is_ours = |frame: &&Vec<&str>| {
-        let parts = ["AssertUnwindSafe", "conan_runtime::", "core::ops::function::FnOnce"];
+        let parts = [
+            "AssertUnwindSafe",
+            "conan_runtime::",
+            "core::ops::function::FnOnce",
+        ];
         !parts.iter().any(|part| frame[0].contains(part))
     };
     let start = frames.iter().rposition(is_panic).map_or(0, |last| last + 1);
@@ -49,6 +55,9 @@ mod tests {
             1: rust_begin_unwind\n   2: core::panicking::panic_fmt\n   3: queue::pop\n             \
             at src/queue.rs:7:9\n   4: <core::panic::unwind_safe::AssertUnwindSafe<F>>::call_once\n   \
             5: conan_runtime::panics::catch\n";
-        assert_eq!(short(text), "   3: queue::pop\n             at src/queue.rs:7:9\n");
+        assert_eq!(
+            short(text),
+            "   3: queue::pop\n             at src/queue.rs:7:9\n"
+        );
     }
 }

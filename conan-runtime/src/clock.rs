@@ -19,7 +19,10 @@ impl Clock {
     pub fn await_time(&self, time: u64) {
         let mut now = self.lock();
         while *now < time {
-            now = self.ticked.wait(now).unwrap_or_else(PoisonError::into_inner);
+            now = self
+                .ticked
+                .wait(now)
+                .unwrap_or_else(PoisonError::into_inner);
         }
     }
 

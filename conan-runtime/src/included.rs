@@ -12,7 +12,9 @@ use std::path::{Path, PathBuf};
 pub fn every_script_is_included(shown: &str, folder: &str, listing: &str, known: &str) {
     let known: Vec<&str> = known.lines().collect();
     let found = scripts_in(Path::new(folder));
-    let new = found.iter().filter(|script| !known.contains(&script.as_str()));
+    let new = found
+        .iter()
+        .filter(|script| !known.contains(&script.as_str()));
     let new: Vec<&str> = new.map(String::as_str).collect();
     if new.is_empty() {
         return;
@@ -23,7 +25,10 @@ pub fn every_script_is_included(shown: &str, folder: &str, listing: &str, known:
         Ok(()) => "run `cargo test` again to include it",
         Err(_) => "touch the test file that includes the folder, and run `cargo test` again",
     };
-    panic!("{shown} has a script that is not tested yet: {}; {again}", new.join(", "));
+    panic!(
+        "{shown} has a script that is not tested yet: {}; {again}",
+        new.join(", ")
+    );
 }
 
 fn scripts_in(folder: &Path) -> Vec<String> {
@@ -31,11 +36,18 @@ fn scripts_in(folder: &Path) -> Vec<String> {
     let mut pending = vec![PathBuf::new()];
     while let Some(relative) = pending.pop() {
         // A folder that is gone has no new scripts.
-        for entry in fs::read_dir(folder.join(&relative)).into_iter().flatten().flatten() {
+        for entry in fs::read_dir(folder.join(&relative))
+            .into_iter()
+            .flatten()
+            .flatten()
+        {
             let path = relative.join(entry.file_name());
             if entry.path().is_dir() {
                 pending.push(path);
-            } else if path.extension().is_some_and(|extension| extension == "conan") {
+            } else if path
+                .extension()
+                .is_some_and(|extension| extension == "conan")
+            {
                 scripts.push(path.display().to_string());
             }
         }

@@ -8,6 +8,7 @@ macro_rules! exception {
     ($value:expr) => {{
         #[allow(unused_imports)]
         use $crate::ObserveResult as _;
+        #[allow(unreachable_code, clippy::diverging_sub_expression)]
         let exception = $crate::observe(&$value).exception();
         exception
     }};

@@ -59,6 +59,8 @@ impl Plan {
 impl fmt::Debug for Plan {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let names: Vec<&str> = self.threads.iter().map(|(name, _)| name.as_str()).collect();
-        f.debug_struct("Plan").field("threads", &names).finish_non_exhaustive()
+        f.debug_struct("Plan")
+            .field("threads", &names)
+            .finish_non_exhaustive()
     }
 }

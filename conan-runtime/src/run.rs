@@ -107,7 +107,9 @@ impl Runner {
         if let Some(teardown) = teardown {
             self.apart("teardown", "in teardown", teardown);
         }
-        self.apart("drop", "while the components were dropped", move || drop(kept));
+        self.apart("drop", "while the components were dropped", move || {
+            drop(kept);
+        });
     }
 
     /// Runs what belongs to no thread of the script on a thread of its own,
@@ -129,7 +131,10 @@ impl Runner {
             }),
         );
         if let Err(error) = spawned {
-            self.fail(ErrorKind::Exception, format!("no thread could be started {when}: {error}"));
+            self.fail(
+                ErrorKind::Exception,
+                format!("no thread could be started {when}: {error}"),
+            );
             return None;
         }
         match receiver.recv_timeout(PATIENCE) {
@@ -159,7 +164,10 @@ impl Runner {
             names,
         });
         let has_checks = plan.checks.is_some();
-        let threads = plan.threads.into_iter().map(|(name, body)| (Some(name), body));
+        let threads = plan
+            .threads
+            .into_iter()
+            .map(|(name, body)| (Some(name), body));
         let checks = plan.checks.into_iter().map(|body| (None, body));
         for (number, (name, body)) in threads.chain(checks).enumerate() {
             let thread_name = name.clone().unwrap_or_else(|| "checks".to_owned());
@@ -212,17 +220,22 @@ impl Runner {
         let time = run.rest.time();
         let observer = run.names.len();
         let deadline = Instant::now() + self.scope.ticktime.max(Duration::from_secs(1));
-        run.states.wait_until(deadline, |phases| match phases[observer] {
-            Phase::Waiting(next) => next > time,
-            Phase::Finished(_) => true,
-            Phase::Starting | Phase::Running { .. } => false,
-        });
+        run.states
+            .wait_until(deadline, |phases| match phases[observer] {
+                Phase::Waiting(next) => next > time,
+                Phase::Finished(_) => true,
+                Phase::Starting | Phase::Running { .. } => false,
+            });
     }
 
     /// The verdict on liveness, and on what is left of the wake-up times.
     fn check_the_end(&self, run: &Run) {
         for (number, name) in run.names.iter().enumerate() {
-            let stays = self.sequence.stays.iter().find(|stays| is_called(name, stays.thread));
+            let stays = self
+                .sequence
+                .stays
+                .iter()
+                .find(|stays| is_called(name, stays.thread));
             match (run.states.get(number), stays) {
                 (Phase::Finished(tick), Some(stays)) => {
                     let message = "it ended, but was to stay suspended".to_owned();
@@ -263,7 +276,11 @@ impl Runner {
             if left.is_empty() {
                 continue;
             }
-            let message = format!("nobody woke at tick {} of `{}`", listed(&left, "and"), list.name);
+            let message = format!(
+                "nobody woke at tick {} of `{}`",
+                listed(&left, "and"),
+                list.name
+            );
             let mut failure = self.failure(ErrorKind::Value, message);
             failure.place = Place {
                 line: list.line,
@@ -282,7 +299,8 @@ impl Runner {
             return;
         }
         if let Phase::Running { since, place } = run.states.get(observer) {
-            let message = format!("a check outside the threads, suspended since tick {since}, for good");
+            let message =
+                format!("a check outside the threads, suspended since tick {since}, for good");
             let mut failure = self.failure(ErrorKind::Liveness, message);
             failure.tick = since;
             failure.place = place;
@@ -321,7 +339,9 @@ struct Ending<'r>(&'r Run);
 
 impl Watch for Ending<'_> {
     fn wait_for_the_end(&self, limit: Duration) -> bool {
-        self.0.states.wait_until(Instant::now() + limit, all_finished)
+        self.0
+            .states
+            .wait_until(Instant::now() + limit, all_finished)
     }
 }
 
@@ -329,12 +349,16 @@ impl Run {
     /// The threads that a name means: one, or all replicas of one.
     pub(crate) fn threads_called(&self, name: &str) -> Vec<(usize, &str)> {
         let names = self.names.iter().map(String::as_str).enumerate();
-        names.filter(|(_, thread)| is_called(thread, name)).collect()
+        names
+            .filter(|(_, thread)| is_called(thread, name))
+            .collect()
     }
 }
 
 /// True for `producer` and for `producer.3`, if the name is `producer`.
 fn is_called(thread: &str, name: &str) -> bool {
-    let replica = thread.strip_prefix(name).and_then(|rest| rest.strip_prefix('.'));
+    let replica = thread
+        .strip_prefix(name)
+        .and_then(|rest| rest.strip_prefix('.'));
     thread == name || replica.is_some_and(|index| index.bytes().all(|b| b.is_ascii_digit()))
 }

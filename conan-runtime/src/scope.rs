@@ -43,6 +43,8 @@ pub fn ticks(n: u32) -> Duration {
 fn with_scope<R>(what: &str, look: impl FnOnce(&Scope) -> R) -> R {
     SCOPE.with_borrow(|scope| match scope {
         Some(scope) => look(scope),
-        None => panic!("{what} works on the threads of a script only; read it there and pass it on"),
+        None => {
+            panic!("{what} works on the threads of a script only; read it there and pass it on")
+        }
     })
 }

@@ -81,5 +81,7 @@ impl States {
 
 /// True if every thread has ended.
 pub(crate) fn all_finished(phases: &[Phase]) -> bool {
-    phases.iter().all(|phase| matches!(phase, Phase::Finished(_)))
+    phases
+        .iter()
+        .all(|phase| matches!(phase, Phase::Finished(_)))
 }

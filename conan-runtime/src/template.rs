@@ -1,5 +1,9 @@
 //! The templates, as a thread's generated code calls them. Each is a test
 //! case; none of them stops its thread.
+//!
+//! A driver has thousands of templates, each with a closure of its own type.
+//! What depends on that type is kept to a line, and the rest works on a
+//! `dyn` closure: it is compiled once.
 
 use crate::escaped::Escaped;
 use crate::event::{ErrorKind, Event, Failure, Place};
@@ -21,15 +25,24 @@ enum Outcome<T> {
     Panicked(Caught),
 }
 
+/// A closure to be called once, for all that its type does not say so.
+type Code<'c, T> = &'c mut dyn FnMut() -> Result<T, Escaped>;
+
+/// Makes a `dyn` closure of one that can be called once only.
+macro_rules! once {
+    ($code:ident) => {{
+        let mut code = Some($code);
+        move || match code.take() {
+            Some(code) => code(),
+            None => unreachable!("a template's code runs once"),
+        }
+    }};
+}
+
 impl Conan {
     /// `#excMonitor code #end`: an exception is an error.
     pub fn exc_monitor(&self, line: u32, column: u32, code: impl FnOnce() -> Monitored) {
-        let place = Place { line, column };
-        match self.template(place, code) {
-            Outcome::Done(None) => {}
-            Outcome::Done(Some(exception)) => self.unexpected(place, &exception),
-            other => self.broken(place, None, other),
-        }
+        self.no_exception(Place { line, column }, &mut once!(code));
     }
 
     /// `#excMonitor let g = code; #end`: also hands on what was bound.
@@ -40,19 +53,14 @@ impl Conan {
         column: u32,
         code: impl FnOnce() -> Result<(Option<String>, T), Escaped>,
     ) -> Option<T> {
-        let place = Place { line, column };
-        match self.template(place, code) {
-            Outcome::Done((exception, bound)) => {
-                if let Some(exception) = exception {
-                    self.unexpected(place, &exception);
-                }
-                Some(bound)
-            }
-            other => {
-                self.broken(place, None, other);
-                None
-            }
-        }
+        let mut bound = None;
+        let code = || {
+            let (exception, value) = code()?;
+            bound = Some(value);
+            Ok(exception)
+        };
+        self.no_exception(Place { line, column }, &mut once!(code));
+        bound
     }
 
     /// `#excMonitor code # panic "part" #end`: the panic is required.
@@ -63,7 +71,68 @@ impl Conan {
         part: Option<&str>,
         code: impl FnOnce() -> Monitored,
     ) {
-        let place = Place { line, column };
+        self.panic_required(Place { line, column }, part, &mut once!(code));
+    }
+
+    /// `#excMonitor code # pattern #end`: the code says what came instead, if
+    /// its value does not match.
+    pub fn exc_monitor_match(
+        &self,
+        line: u32,
+        column: u32,
+        pattern: &str,
+        code: impl FnOnce() -> Monitored,
+    ) {
+        let message = "the expected exception did not come";
+        let kind = ErrorKind::Exception;
+        self.match_required(
+            kind,
+            message,
+            Place { line, column },
+            pattern,
+            &mut once!(code),
+        );
+    }
+
+    /// `#valueCheck actual # expected #end`
+    pub fn value_check(&self, line: u32, column: u32, code: impl FnOnce() -> Compared) {
+        self.equality_required(Place { line, column }, &mut once!(code));
+    }
+
+    /// `#matchCheck actual # pattern #end`: the code says what came instead,
+    /// if its value does not match.
+    pub fn match_check(
+        &self,
+        line: u32,
+        column: u32,
+        pattern: &str,
+        code: impl FnOnce() -> Monitored,
+    ) {
+        let message = "the value does not match the pattern";
+        let kind = ErrorKind::Value;
+        self.match_required(
+            kind,
+            message,
+            Place { line, column },
+            pattern,
+            &mut once!(code),
+        );
+    }
+
+    fn no_exception(&self, place: Place, code: Code<'_, Option<String>>) {
+        match self.template(place, code) {
+            Outcome::Done(None) => {}
+            Outcome::Done(Some(exception)) => {
+                let message = "the code came to an error".to_owned();
+                let mut failure = self.failure(ErrorKind::Exception, place, message);
+                failure.actual = Some(exception);
+                self.fail(failure);
+            }
+            other => self.broken(place, None, other),
+        }
+    }
+
+    fn panic_required(&self, place: Place, part: Option<&str>, code: Code<'_, Option<String>>) {
         let expected = match part {
             Some(part) => format!("a panic with {part:?} in its message"),
             None => "a panic".to_owned(),
@@ -81,21 +150,18 @@ impl Conan {
         }
     }
 
-    /// `#excMonitor code # pattern #end`: the code says what came instead, if
-    /// its value does not match.
-    pub fn exc_monitor_match(
+    fn match_required(
         &self,
-        line: u32,
-        column: u32,
+        kind: ErrorKind,
+        message: &str,
+        place: Place,
         pattern: &str,
-        code: impl FnOnce() -> Monitored,
+        code: Code<'_, Option<String>>,
     ) {
-        let place = Place { line, column };
         match self.template(place, code) {
             Outcome::Done(None) => {}
             Outcome::Done(Some(actual)) => {
-                let message = "the expected exception did not come".to_owned();
-                let mut failure = self.failure(ErrorKind::Exception, place, message);
+                let mut failure = self.failure(kind, place, message.to_owned());
                 failure.expected = Some(pattern.to_owned());
                 failure.actual = Some(actual);
                 self.fail(failure);
@@ -104,38 +170,13 @@ impl Conan {
         }
     }
 
-    /// `#valueCheck actual # expected #end`
-    pub fn value_check(&self, line: u32, column: u32, code: impl FnOnce() -> Compared) {
-        let place = Place { line, column };
+    fn equality_required(&self, place: Place, code: Code<'_, Option<(String, String)>>) {
         match self.template(place, code) {
             Outcome::Done(None) => {}
             Outcome::Done(Some((actual, expected))) => {
                 let message = "the value is not the expected one".to_owned();
                 let mut failure = self.failure(ErrorKind::Value, place, message);
                 failure.expected = Some(expected);
-                failure.actual = Some(actual);
-                self.fail(failure);
-            }
-            other => self.broken(place, None, other),
-        }
-    }
-
-    /// `#matchCheck actual # pattern #end`: the code says what came instead,
-    /// if its value does not match.
-    pub fn match_check(
-        &self,
-        line: u32,
-        column: u32,
-        pattern: &str,
-        code: impl FnOnce() -> Monitored,
-    ) {
-        let place = Place { line, column };
-        match self.template(place, code) {
-            Outcome::Done(None) => {}
-            Outcome::Done(Some(actual)) => {
-                let message = "the value does not match the pattern".to_owned();
-                let mut failure = self.failure(ErrorKind::Value, place, message);
-                failure.expected = Some(pattern.to_owned());
                 failure.actual = Some(actual);
                 self.fail(failure);
             }
@@ -193,27 +234,20 @@ impl Conan {
     fn begin(&self, place: Place) {
         self.step(place.line, place.column);
         let (thread, tick) = (self.number, self.now());
-        self.send(Event::Template { thread, tick, place });
+        self.send(Event::Template {
+            thread,
+            tick,
+            place,
+        });
     }
 
-    fn template<T>(
-        &self,
-        place: Place,
-        code: impl FnOnce() -> Result<T, Escaped>,
-    ) -> Outcome<T> {
+    fn template<T>(&self, place: Place, code: Code<'_, T>) -> Outcome<T> {
         self.begin(place);
         match panics::catch(code) {
             Ok(Ok(done)) => Outcome::Done(done),
             Ok(Err(escaped)) => Outcome::Escaped(escaped),
             Err(caught) => Outcome::Panicked(caught),
         }
-    }
-
-    fn unexpected(&self, place: Place, exception: &str) {
-        let message = "the code came to an error".to_owned();
-        let mut failure = self.failure(ErrorKind::Exception, place, message);
-        failure.actual = Some(exception.to_owned());
-        self.fail(failure);
     }
 
     /// The code did not come to its end.

@@ -145,9 +145,13 @@ pub(crate) fn add_panic(script: &Script, failure: &mut Failure, caught: &Caught)
             Some(place) => {
                 let path = script.path;
                 let Place { line, column } = place;
-                failure.notes.push(format!("panicked at {path}:{line}:{column}"));
+                failure
+                    .notes
+                    .push(format!("panicked at {path}:{line}:{column}"));
             }
-            None => failure.notes.push(format!("panicked at {file}:{line}:{column}")),
+            None => failure
+                .notes
+                .push(format!("panicked at {file}:{line}:{column}")),
         }
     }
     failure.backtrace.clone_from(&caught.backtrace);

@@ -37,7 +37,11 @@ pub(super) fn build(scratch: &Scratch) -> Stop<PathBuf> {
     interrupt::watch(&child);
     let stdout = child.stdout.take().map(BufReader::new);
     let mut driver = None;
-    for line in stdout.into_iter().flat_map(BufRead::lines).map_while(Result::ok) {
+    for line in stdout
+        .into_iter()
+        .flat_map(BufRead::lines)
+        .map_while(Result::ok)
+    {
         match serde_json::from_str(&line) {
             Ok(Message::CompilerMessage(message)) => {
                 let is_ours = message.target.src_path.starts_with(&scratch.root);
@@ -67,7 +71,10 @@ pub(super) fn build(scratch: &Scratch) -> Stop<PathBuf> {
 /// The compiler reads copies of the scripts; a person knows the originals.
 fn with_script_paths(text: &str, scratch: &Scratch) -> String {
     let copies = scratch.target.join("tmp").join("conan");
-    let name = format!("conan-run-{}", scratch.root.file_name().unwrap_or_default().display());
+    let name = format!(
+        "conan-run-{}",
+        scratch.root.file_name().unwrap_or_default().display()
+    );
     let prefix = copies.join(name).join("");
     text.replace(&*prefix.to_string_lossy(), "")
 }

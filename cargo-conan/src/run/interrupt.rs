@@ -39,5 +39,7 @@ fn end(id: u32) {
     #[cfg(unix)]
     let _ = process::Command::new("kill").arg(id.to_string()).status();
     #[cfg(windows)]
-    let _ = process::Command::new("taskkill").args(["/F", "/T", "/PID", &id.to_string()]).status();
+    let _ = process::Command::new("taskkill")
+        .args(["/F", "/T", "/PID", &id.to_string()])
+        .status();
 }

@@ -12,7 +12,10 @@ use crate::package::{Package, Workspace};
 pub(super) fn manifest(workspace: &Workspace, package: Package<'_>) -> String {
     let mut manifest = Table::new();
     let mut about = Table::new();
-    about.insert("name".into(), format!("conan-run-{}", package.name()).into());
+    about.insert(
+        "name".into(),
+        format!("conan-run-{}", package.name()).into(),
+    );
     about.insert("version".into(), "0.0.0".into());
     about.insert("edition".into(), package.0.edition.as_str().into());
     about.insert("publish".into(), false.into());
@@ -23,8 +26,10 @@ pub(super) fn manifest(workspace: &Workspace, package: Package<'_>) -> String {
     let mut dependencies = Table::new();
     let mut by_target = Table::new();
     for dependency in &package.0.dependencies {
-        let is_for_tests =
-            matches!(dependency.kind, DependencyKind::Normal | DependencyKind::Development);
+        let is_for_tests = matches!(
+            dependency.kind,
+            DependencyKind::Normal | DependencyKind::Development
+        );
         if !is_for_tests || dependency.optional {
             continue;
         }
@@ -33,14 +38,18 @@ pub(super) fn manifest(workspace: &Workspace, package: Package<'_>) -> String {
             None => &mut dependencies,
             Some(target) => target_table(&mut by_target, &target.to_string()),
         };
-        let entry = place.entry(name.clone()).or_insert_with(|| Table::new().into());
+        let entry = place
+            .entry(name.clone())
+            .or_insert_with(|| Table::new().into());
         if let Value::Table(entry) = entry {
             merge(entry, dependency);
         }
     }
-    let has_library = package.0.targets.iter().any(|target| {
-        target.is_lib() || target.is_kind(cargo_metadata::TargetKind::RLib)
-    });
+    let has_library = package
+        .0
+        .targets
+        .iter()
+        .any(|target| target.is_lib() || target.is_kind(cargo_metadata::TargetKind::RLib));
     if has_library {
         let mut itself = Table::new();
         itself.insert("path".into(), package.root().display().to_string().into());
@@ -58,9 +67,13 @@ pub(super) fn manifest(workspace: &Workspace, package: Package<'_>) -> String {
 }
 
 fn target_table<'t>(by_target: &'t mut Table, target: &str) -> &'t mut Table {
-    let entry = by_target.entry(target).or_insert_with(|| Table::new().into());
+    let entry = by_target
+        .entry(target)
+        .or_insert_with(|| Table::new().into());
     let table = entry.as_table_mut().expect("made as a table above");
-    let inner = table.entry("dependencies").or_insert_with(|| Table::new().into());
+    let inner = table
+        .entry("dependencies")
+        .or_insert_with(|| Table::new().into());
     inner.as_table_mut().expect("made as a table above")
 }
 
@@ -72,7 +85,11 @@ fn merge(entry: &mut Table, dependency: &Dependency) {
     }
     if let Some(path) = &dependency.path {
         entry.insert("path".into(), path.to_string().into());
-    } else if let Some(git) = dependency.source.as_ref().and_then(|s| s.repr.strip_prefix("git+")) {
+    } else if let Some(git) = dependency
+        .source
+        .as_ref()
+        .and_then(|s| s.repr.strip_prefix("git+"))
+    {
         git_source(entry, git);
     } else {
         entry.insert("version".into(), dependency.req.to_string().into());
@@ -114,7 +131,10 @@ fn conan_test() -> Table {
     if beside.join("Cargo.toml").exists() {
         table.insert("path".into(), beside.display().to_string().into());
     } else {
-        table.insert("version".into(), format!("={}", env!("CARGO_PKG_VERSION")).into());
+        table.insert(
+            "version".into(),
+            format!("={}", env!("CARGO_PKG_VERSION")).into(),
+        );
     }
     table
 }

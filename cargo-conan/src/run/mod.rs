@@ -21,13 +21,20 @@ pub(crate) fn run(args: &RunArgs) -> Stop<()> {
     interrupt::listen()?;
     let paths = files::scripts(&args.files)?;
     let scripts = check::checked(&paths, args.message_format)?;
-    let sequences: usize = scripts.iter().map(|parsed| parsed.script.sequences.len()).sum();
+    let sequences: usize = scripts
+        .iter()
+        .map(|parsed| parsed.script.sequences.len())
+        .sum();
     let workspace = Workspace::around(&paths[0]).map_err(error)?;
     let package = package_of(&workspace, &paths, args.package.as_deref())?;
     let scratch = scratch::Scratch::prepare(&workspace, package, &paths)?;
     let driver = cargo::build(&scratch)?;
     let totals = execute::execute(&driver, &scratch, args, sequences)?;
-    if totals.failed { Err(Exit::Failed) } else { Ok(()) }
+    if totals.failed {
+        Err(Exit::Failed)
+    } else {
+        Ok(())
+    }
 }
 
 /// The package whose components the scripts test.
@@ -44,7 +51,9 @@ fn package_of<'w>(
     let includes = Includes::of(workspace);
     let mut chosen: Option<(Package<'w>, &Path)> = None;
     for path in paths {
-        let including = includes.package_of(path).and_then(|name| workspace.package(name));
+        let including = includes
+            .package_of(path)
+            .and_then(|name| workspace.package(name));
         let found = including
             .or_else(|| workspace.package_around(path))
             .or_else(|| workspace.default_package());

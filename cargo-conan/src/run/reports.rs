@@ -111,7 +111,9 @@ impl Printer {
                 ));
             } else {
                 let message = message.replace('\n', " ");
-                output::out(format_args!("{script}:{line}:{column}: {kind} error: {message}\n"));
+                output::out(format_args!(
+                    "{script}:{line}:{column}: {kind} error: {message}\n"
+                ));
             }
         }
     }

@@ -57,7 +57,11 @@ impl Scratch {
 
     /// Begins with the versions that the workspace has locked.
     fn lock(&self, workspace: &Workspace) -> Stop<()> {
-        let theirs = workspace.metadata.workspace_root.as_std_path().join("Cargo.lock");
+        let theirs = workspace
+            .metadata
+            .workspace_root
+            .as_std_path()
+            .join("Cargo.lock");
         let ours = self.root.join("Cargo.lock");
         let age = |path: &Path| fs::metadata(path).and_then(|data| data.modified()).ok();
         if age(&ours) >= age(&theirs) && ours.exists() {

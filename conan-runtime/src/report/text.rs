@@ -9,7 +9,11 @@ use crate::event::Failure;
 impl Display for Report {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let sequence = self.sequence;
-        write!(f, "{} ({}:{})", sequence.name, self.script.path, sequence.line)?;
+        write!(
+            f,
+            "{} ({}:{})",
+            sequence.name, self.script.path, sequence.line
+        )?;
         if !sequence.conditions.is_empty() {
             write!(f, " {}", sequence.conditions.join(" "))?;
         }
@@ -42,7 +46,11 @@ impl Report {
         let place = failure.place;
         let number = place.line.to_string();
         let margin = " ".repeat(number.len());
-        writeln!(out, "{margin}--> {}:{}:{}", self.script.path, place.line, place.column)?;
+        writeln!(
+            out,
+            "{margin}--> {}:{}:{}",
+            self.script.path, place.line, place.column
+        )?;
         if let Some(line) = self.script.line(place.line) {
             let (line, column) = shown(line, place.column as usize);
             writeln!(out, "{margin} |")?;
