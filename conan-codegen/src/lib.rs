@@ -12,6 +12,7 @@
 
 mod component;
 mod driver;
+mod format;
 mod fragments;
 mod reshape;
 mod sequence;
@@ -35,6 +36,6 @@ pub fn expand(parsed: &Parsed, origin: &Origin) -> Result<String, String> {
     let lexed = TokenStream::from_str(&text.body).map_err(|error| error.to_string())?;
     let fragments = Fragments::new(&parsed.source, lexed);
     let tokens = driver(parsed, &fragments, origin);
-    let file: syn::File = syn::parse2(tokens).map_err(|error| error.to_string())?;
-    Ok(prettyplease::unparse(&file))
+    let file: syn::File = syn::parse2(tokens.clone()).map_err(|error| error.to_string())?;
+    Ok(format::formatted(&file, &tokens))
 }
