@@ -5,7 +5,6 @@
 //! procedural macro the caller must force it (`proc_macro2::fallback::force`).
 
 use std::collections::BTreeMap;
-use std::fmt::Write as _;
 use std::str::FromStr;
 
 use proc_macro2::{Spacing, TokenStream, TokenTree};
@@ -40,7 +39,7 @@ impl Rust<'_> {
         let mut text = String::with_capacity(self.span.range().len());
         let mut at = self.span.start;
         for hole in holes.iter().filter(|hole| self.span.contains(**hole)) {
-            if hole.start < at {
+            if hole.start < at || hole.is_empty() {
                 continue;
             }
             text.push_str(self.source.slice(Span {
@@ -48,8 +47,9 @@ impl Rust<'_> {
                 end: hole.start,
             }));
             let len = hole.range().len();
-            let statement = if len < 3 { ";" } else { "();" };
-            let _ = write!(text, "{statement:len$}");
+            let statement = if len < "let _;".len() { ";" } else { "let _;" };
+            text.push_str(statement);
+            text.extend(std::iter::repeat_n(' ', len - statement.len()));
             at = hole.end;
         }
         text.push_str(self.source.slice(Span {
