@@ -15,10 +15,10 @@ pub(crate) fn check(args: &CheckArgs) -> Stop<()> {
     let paths = files::scripts(&args.paths)?;
     let includes = Includes::around(&paths);
     let mut counts = Counts::default();
-    let mut unreadable = false;
+    let mut unreadable = 0;
     for path in &paths {
         let Ok(mut parsed) = files::parse(path) else {
-            unreadable = true;
+            unreadable += 1;
             continue;
         };
         if includes
@@ -31,9 +31,9 @@ pub(crate) fn check(args: &CheckArgs) -> Stop<()> {
         counts.add(&parsed);
     }
     if args.message_format == Format::Human {
-        counts.print(paths.len());
+        counts.print(paths.len() - unreadable);
     }
-    if counts.errors > 0 || unreadable {
+    if counts.errors + unreadable > 0 {
         return Err(Exit::Wrong);
     }
     Ok(())

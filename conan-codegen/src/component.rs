@@ -4,9 +4,9 @@ use std::collections::HashSet;
 
 use conan_lang::tree::{Cut, Sequence, ThreadBlock, TickItem};
 use proc_macro2::{Ident, TokenStream, TokenTree};
-use quote::quote;
+use quote::{quote, quote_spanned};
 
-use crate::driver::{Context, ident};
+use crate::driver::{Context, first_span, ident};
 
 /// Who has which component in a sequence.
 pub(crate) struct Owners<'s> {
@@ -74,23 +74,27 @@ pub(crate) fn construction(context: &Context<'_>, owners: &Owners<'_>) -> TokenS
 
 fn construct(context: &Context<'_>, cut: &Cut, owners: &Owners<'_>) -> TokenStream {
     let pattern = context.fragments.tokens(cut.pattern.span);
-    let constructor = completed(context.fragments.tokens(cut.constructor.span));
+    let constructor = context.fragments.tokens(cut.constructor.span);
+    // rustc blames what cannot be shared on the call: that must be there.
+    let blamed = first_span(&constructor);
+    let constructor = completed(constructor);
+    let plan = &context.own.plan;
     if let [name] = cut.names.as_slice()
         && name.span == cut.pattern.span
     {
         if owners.is_shared(&name.value) {
-            return quote!(let #pattern = plan.share(#constructor););
+            return quote_spanned!(blamed=> let #pattern = #plan.share(#constructor););
         }
         if owners.is_unused(&name.value) {
-            return quote!(plan.keep(#constructor););
+            return quote_spanned!(blamed=> #plan.keep(#constructor););
         }
     }
     let kept = cut.names.iter().map(|component| {
         let name = context.fragments.tokens(component.span);
         if owners.is_shared(&component.value) {
-            quote!(let #name = plan.share(#name);)
+            quote_spanned!(first_span(&name)=> let #name = #plan.share(#name);)
         } else if owners.is_unused(&component.value) {
-            quote!(plan.keep(#name);)
+            quote_spanned!(first_span(&name)=> #plan.keep(#name);)
         } else {
             TokenStream::new()
         }

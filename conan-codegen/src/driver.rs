@@ -21,11 +21,29 @@ pub struct Origin {
 pub(crate) struct Context<'s> {
     pub(crate) parsed: &'s Parsed,
     pub(crate) fragments: &'s Fragments,
+    /// Variables of the driver's own, which no fragment can see or hide.
+    pub(crate) own: Own,
+}
+
+/// Hygienic names.
+pub(crate) struct Own {
+    pub(crate) plan: Ident,
+    pub(crate) conan: Ident,
+    pub(crate) exception: Ident,
 }
 
 /// Generates the items of the driver's module.
 pub fn driver(parsed: &Parsed, fragments: &Fragments, origin: &Origin) -> TokenStream {
-    let context = &Context { parsed, fragments };
+    let own = |name| Ident::new(name, Span::mixed_site());
+    let context = &Context {
+        parsed,
+        fragments,
+        own: Own {
+            plan: own("plan"),
+            conan: own("conan"),
+            exception: own("exception"),
+        },
+    };
     let script = &parsed.script;
     let Origin { shown, included } = origin;
     let ticktime = Literal::u64_unsuffixed(script.ticktime_ms());
@@ -58,7 +76,15 @@ pub fn driver(parsed: &Parsed, fragments: &Fragments, origin: &Origin) -> TokenS
 
         #shared
         #(#tests)*
-        #(#builders)*
+
+        /// What each sequence does, anew for every run.
+        #[allow(dead_code)]
+        struct Plans;
+
+        #[allow(dead_code, unreachable_code)]
+        impl Plans {
+            #(#builders)*
+        }
     }
 }
 
@@ -100,4 +126,12 @@ pub fn module_name(stem: &str) -> String {
 /// An identifier of the driver's own.
 pub(crate) fn ident(name: &str) -> Ident {
     format_ident!("{name}", span = Span::call_site())
+}
+
+/// The place of the first token, for what rustc is to blame on it.
+pub(crate) fn first_span(tokens: &TokenStream) -> Span {
+    let first = tokens.clone().into_iter().next();
+    first.map_or_else(Span::call_site, |token| {
+        token.span().resolved_at(Span::call_site())
+    })
 }

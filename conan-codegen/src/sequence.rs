@@ -2,7 +2,7 @@
 //! plans its components and threads.
 
 use proc_macro2::{Literal, TokenStream};
-use quote::{format_ident, quote};
+use quote::quote;
 
 use crate::component::{self, Owners};
 use crate::driver::{Context, ident};
@@ -22,7 +22,6 @@ impl Generated {
         let sequence = &context.parsed.script.sequences[index];
         let name = context.sequence_name(index);
         let test_name = ident(&name);
-        let builder_name = format_ident!("plan_{name}");
         let number = Literal::usize_unsuffixed(index);
         let (line, _) = context.place(sequence.begin.start);
         let line = literal(line);
@@ -60,7 +59,7 @@ impl Generated {
                 ticks: #ticks,
                 stays: &[#(#stays),*],
                 wake_times: &[#(#wake_times),*],
-                build: #builder_name,
+                build: Plans::#test_name,
             }
         };
         let doc = (!conditions.is_empty()).then(|| {
@@ -75,9 +74,9 @@ impl Generated {
             }
         };
         let body = plan(context, index);
+        let plan = &context.own.plan;
         let builder = quote! {
-            #[allow(dead_code)]
-            fn #builder_name(plan: &mut driver::Plan) {
+            fn #test_name(#plan: &mut driver::Plan) {
                 #body
             }
         };

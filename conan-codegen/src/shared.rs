@@ -14,7 +14,11 @@ pub(crate) fn items(context: &Context<'_>) -> TokenStream {
     let global = script.shared.as_ref();
     let mut out = TokenStream::new();
     if global.is_some() && script.sequences.iter().any(|s| s.shared.is_none()) {
-        out.extend(definition(context, &ident("Shared"), &merged(global, None)));
+        out.extend(definition(
+            context,
+            &ident("SharedObject"),
+            &merged(global, None),
+        ));
     }
     for (index, sequence) in script.sequences.iter().enumerate() {
         if let Some(local) = &sequence.shared {
@@ -28,8 +32,8 @@ pub(crate) fn items(context: &Context<'_>) -> TokenStream {
 /// The struct that a sequence's shared object is of.
 fn type_name(context: &Context<'_>, sequence: usize) -> Ident {
     match context.parsed.script.sequences[sequence].shared {
-        Some(_) => ident(&format!("Shared{}", sequence + 1)),
-        None => ident("Shared"),
+        Some(_) => ident(&format!("SharedObject{}", sequence + 1)),
+        None => ident("SharedObject"),
     }
 }
 
@@ -98,6 +102,7 @@ pub(crate) fn object(context: &Context<'_>, sequence: usize) -> Option<Object> {
         ids.push(&global.id.value);
     }
     let names: Vec<Ident> = ids.iter().map(|id| ident(id)).collect();
+    let plan = &context.own.plan;
     let ty = type_name(context, sequence);
     let name = &names[0];
     let has = |hook: &str| {
@@ -112,7 +117,7 @@ pub(crate) fn object(context: &Context<'_>, sequence: usize) -> Option<Object> {
     };
     let teardown = has("teardown").then(|| {
         quote! {
-            plan.teardown({
+            #plan.teardown({
                 let #name = #name.clone();
                 move || {
                     #name.teardown();
@@ -127,7 +132,7 @@ pub(crate) fn object(context: &Context<'_>, sequence: usize) -> Option<Object> {
         #[allow(unused_mut)]
         #binding = #ty { #(#inits),* };
         #setup
-        let #name = plan.share(#name);
+        let #name = #plan.share(#name);
         #other
         #teardown
     };

@@ -24,7 +24,8 @@ pub(crate) fn prepare(context: &Context<'_>, code: TokenStream) -> TokenStream {
             if at.line > 0 && at.line <= context.parsed.source.line_count() {
                 let (line, column) = (at.line as u32, at.column as u32 + 1);
                 let (line, column) = (literal(line), literal(column));
-                out.extend(quote!(conan.step(#line, #column);));
+                let conan = &context.own.conan;
+                out.extend(quote!(#conan.step(#line, #column);));
             }
         }
         statement.to_tokens(&mut out);

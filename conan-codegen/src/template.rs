@@ -1,12 +1,12 @@
 //! Templates: each becomes one call of the runtime, with its code in a closure.
 
 use conan_lang::tree::{Exception, Fragment, Template, TemplateKind, Wake};
-use proc_macro2::{Ident, Span, TokenStream};
+use proc_macro2::{Ident, TokenStream};
 use quote::{ToTokens, quote, quote_spanned};
 use syn::parse::Parser;
 use syn::visit::Visit;
 
-use crate::driver::Context;
+use crate::driver::{Context, Own, first_span};
 use crate::statements::literal;
 
 /// The statement that a template becomes.
@@ -14,22 +14,23 @@ pub(crate) fn expand(context: &Context<'_>, template: &Template) -> TokenStream 
     let (line, column) = context.place(template.span.start);
     let (line, column) = (literal(line), literal(column));
     let at = quote!(#line, #column);
+    let conan = &context.own.conan;
     let tokens = |fragment: &Fragment| context.fragments.tokens(fragment.span);
     match &template.kind {
         TemplateKind::ExcMonitor { code, expected } => {
             exc_monitor(context, &at, tokens(code), expected.as_ref())
         }
         TemplateKind::ValueCheck { actual, expected } => {
-            value_check(&at, &tokens(actual), &tokens(expected))
+            value_check(context, &at, &tokens(actual), &tokens(expected))
         }
         TemplateKind::MatchCheck { actual, pattern } => {
             let shown = shown(context, *pattern);
             let mismatch = mismatch(&tokens(actual), &tokens(pattern));
-            quote!(conan.match_check(#at, #shown, || #mismatch);)
+            quote!(#conan.match_check(#at, #shown, || #mismatch);)
         }
         TemplateKind::WakeCheck(wake) => {
             let wake = wake_times(context, wake);
-            quote!(conan.wake_check(#at, &#wake);)
+            quote!(#conan.wake_check(#at, &#wake);)
         }
     }
 }
@@ -51,23 +52,24 @@ fn exc_monitor(
     let last = statements.pop();
     let value = Last::of(last.as_ref());
     let begin = quote!(#(#statements)*);
+    let Own {
+        conan, exception, ..
+    } = &context.own;
     match expected {
         None if bound.is_empty() => {
             let body = value.observed(&begin);
-            quote!(conan.exc_monitor(#at, || #body);)
+            quote!(#conan.exc_monitor(#at, || #body);)
         }
         None => {
             let names = bound.iter().map(|binding| &binding.name);
             let names = tuple(names.map(ToTokens::to_token_stream));
             let patterns = tuple(bound.iter().map(Binding::pattern));
-            let look = value.observed_binding();
-            let last = last.as_ref().map(without_mut);
+            let end = value.kept_and_observed(exception);
             quote! {
-                let Some(#patterns) = conan.exc_monitor_let(#at, || {
+                let Some(#patterns) = #conan.exc_monitor_let(#at, || {
                     #begin
-                    #last
-                    #look
-                    Ok((exception, #names))
+                    #end
+                    Ok((#exception, #names))
                 }) else {
                     return driver::ended();
                 };
@@ -82,13 +84,13 @@ fn exc_monitor(
                 None => quote!(None),
             };
             let body = value.observed(&begin);
-            quote!(conan.exc_monitor_panic(#at, #part, || #body);)
+            quote!(#conan.exc_monitor_panic(#at, #part, || #body);)
         }
         Some(Exception::Pattern(pattern)) => {
             let shown = shown(context, *pattern);
             let pattern = context.fragments.tokens(pattern.span);
             let body = in_block(&begin, &mismatch(&value.expression(), &pattern));
-            quote!(conan.exc_monitor_match(#at, #shown, || #body);)
+            quote!(#conan.exc_monitor_match(#at, #shown, || #body);)
         }
     }
 }
@@ -136,14 +138,17 @@ impl<'s> Last<'s> {
         }
     }
 
-    /// Binds `exception` after the last statement itself, which is a `let`.
-    fn observed_binding(&self) -> TokenStream {
+    /// The last statement, and `exception` bound to what it comes to.
+    fn kept_and_observed(&self, exception: &Ident) -> TokenStream {
         match self {
-            Self::Let(local) => match binding_name(&local.pat) {
-                Some(name) => quote!(let exception = driver::exception!(#name);),
-                None => quote!(let exception = None;),
-            },
-            _ => quote!(let exception = None;),
+            Self::Value(value) => quote!(let #exception = driver::exception!(#value);),
+            Self::Let(local) => {
+                let statement = without_mut(local);
+                let looked = binding_name(&local.pat)
+                    .map_or_else(|| quote!(None), |name| quote!(driver::exception!(#name)));
+                quote!(#statement let #exception = #looked;)
+            }
+            Self::Other(statement) => quote!(#statement let #exception = None;),
         }
     }
 
@@ -161,18 +166,16 @@ impl<'s> Last<'s> {
 
 /// The last `let` of a template as it is inside: nothing there changes what
 /// it binds, only the code after the template may.
-fn without_mut(statement: &syn::Stmt) -> syn::Stmt {
-    let mut statement = statement.clone();
-    if let syn::Stmt::Local(local) = &mut statement {
-        let mut pattern = &mut local.pat;
-        while let syn::Pat::Type(typed) = pattern {
-            pattern = &mut typed.pat;
-        }
-        if let syn::Pat::Ident(ident) = pattern {
-            ident.mutability = None;
-        }
+fn without_mut(local: &syn::Local) -> syn::Local {
+    let mut local = local.clone();
+    let mut pattern = &mut local.pat;
+    while let syn::Pat::Type(typed) = pattern {
+        pattern = &mut typed.pat;
     }
-    statement
+    if let syn::Pat::Ident(ident) = pattern {
+        ident.mutability = None;
+    }
+    local
 }
 
 fn binding_name(pattern: &syn::Pat) -> Option<&Ident> {
@@ -236,12 +239,18 @@ fn tuple(parts: impl Iterator<Item = TokenStream>) -> TokenStream {
     }
 }
 
-fn value_check(at: &TokenStream, actual: &TokenStream, expected: &TokenStream) -> TokenStream {
+fn value_check(
+    context: &Context<'_>,
+    at: &TokenStream,
+    actual: &TokenStream,
+    expected: &TokenStream,
+) -> TokenStream {
+    let conan = &context.own.conan;
     // rustc blames a comparison that cannot be on the macro's invocation:
     // that must be in the script.
     let blamed = first_span(expected);
     let compare = quote_spanned!(blamed=> driver::compare!(#actual, #expected));
-    quote!(conan.value_check(#at, || #compare);)
+    quote!(#conan.value_check(#at, || #compare);)
 }
 
 /// Says what came instead if the value does not match.
@@ -291,11 +300,4 @@ fn range_of(range: &TokenStream) -> TokenStream {
 fn shown(context: &Context<'_>, fragment: Fragment) -> String {
     let text = context.parsed.source.slice(fragment.span);
     text.split_whitespace().collect::<Vec<_>>().join(" ")
-}
-
-fn first_span(tokens: &TokenStream) -> Span {
-    let first = tokens.clone().into_iter().next();
-    first.map_or_else(Span::call_site, |token| {
-        token.span().resolved_at(Span::call_site())
-    })
 }

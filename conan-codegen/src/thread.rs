@@ -8,7 +8,7 @@ use proc_macro2::{Ident, Literal, TokenStream};
 use quote::quote;
 
 use crate::component::{Clones, clones, words};
-use crate::driver::{Context, ident};
+use crate::driver::{Context, Own, ident};
 use crate::statements::{literal, prepare};
 use crate::template;
 
@@ -28,7 +28,7 @@ pub(crate) fn threads(sequence: &Sequence) -> Vec<Thread<'_>> {
             Some(id) => id.value.clone(),
             None => {
                 unnamed += 1;
-                format!("thread-{unnamed}")
+                format!("#{unnamed}")
             }
         };
         let index = *by_name.entry(name.clone()).or_insert(threads.len());
@@ -64,12 +64,13 @@ impl Thread<'_> {
     ) -> TokenStream {
         let name = &self.name;
         let body = self.body(context);
+        let Own { plan, conan, .. } = &context.own;
         let shared = used(shared, &body);
         let takes: Vec<Ident> = self.first().takes.iter().map(|n| ident(&n.value)).collect();
         let cloned: Vec<&Ident> = clones.names.iter().map(|(name, _)| name).collect();
         let own: Vec<&Ident> = clones.names.iter().map(|(_, own)| own).collect();
         let closure = quote! {
-            move |conan| {
+            move |#conan| {
                 #(let #shared = &*#shared;)*
                 #(#[allow(unused_mut, unused_variables)] let mut #takes = #takes;)*
                 #(#[allow(unused_mut, unused_variables)] let mut #cloned = #cloned;)*
@@ -79,7 +80,7 @@ impl Thread<'_> {
         };
         let Some(count) = self.replicas() else {
             return quote! {
-                plan.thread(#name, {
+                #plan.thread(#name, {
                     #(let #shared = #shared.clone();)*
                     #(let #cloned = #own;)*
                     #closure
@@ -100,12 +101,13 @@ impl Thread<'_> {
                 let index: usize = index;
                 #(let #shared = #shared.clone();)*
                 #(#taken)*
-                plan.thread(format!(#numbered), #closure);
+                #plan.thread(format!(#numbered), #closure);
             }
         }
     }
 
     fn body(&self, context: &Context<'_>) -> TokenStream {
+        let conan = &context.own.conan;
         let blocks = self.blocks.iter().map(|(time, block)| {
             let holes: Vec<Span> = block.code.templates.iter().map(|t| t.span).collect();
             let code = context
@@ -120,7 +122,7 @@ impl Thread<'_> {
                 block.code.span
             };
             let at = arguments(context, *time, place);
-            quote!(conan.at_tick(#at); #code)
+            quote!(#conan.at_tick(#at); #code)
         });
         quote!(#(#blocks)*)
     }
@@ -132,6 +134,7 @@ pub(crate) fn checks(
     sequence: &Sequence,
     shared: &[Ident],
 ) -> Option<TokenStream> {
+    let Own { plan, conan, .. } = &context.own;
     let mut body = TokenStream::new();
     let mut last = 0;
     for (time, item) in sequence.items() {
@@ -145,7 +148,7 @@ pub(crate) fn checks(
         };
         if time != last {
             let at = arguments(context, time, span);
-            body.extend(quote!(conan.at_rest(#at);));
+            body.extend(quote!(#conan.at_rest(#at);));
             last = time;
         }
         body.extend(check);
@@ -153,9 +156,9 @@ pub(crate) fn checks(
     let shared = used(shared, &body);
     (!body.is_empty()).then(|| {
         quote! {
-            plan.checks({
+            #plan.checks({
                 #(let #shared = #shared.clone();)*
-                move |conan| {
+                move |#conan| {
                     #(let #shared = &*#shared;)*
                     #body
                     Ok(())
@@ -181,11 +184,12 @@ fn standing(
     names: &[conan_lang::Name],
     span: Span,
 ) -> TokenStream {
+    let conan = &context.own.conan;
     let method = ident(method);
     let (line, column) = context.place(span.start);
     let (line, column) = (literal(line), literal(column));
     let names = names.iter().map(|name| &name.value);
-    quote!(conan.#method(#line, #column, &[#(#names),*]);)
+    quote!(#conan.#method(#line, #column, &[#(#names),*]);)
 }
 
 /// `time, line, column`

@@ -36,7 +36,7 @@ pub use event::{ErrorKind, Event, Failure, Place};
 pub use harness::{main, test};
 pub use included::every_script_is_included;
 pub use observe::{Anything, Observe, ObserveResult, observe};
-pub use plan::Plan;
+pub use plan::{Plan, Shareable};
 pub use report::{Report, Totals, Verdict};
 pub use run::{Settings, run};
 pub use scope::{ticks, time};

@@ -10,6 +10,17 @@ use crate::thread::Conan;
 /// The code of a thread.
 pub(crate) type Body = Box<dyn FnOnce(&Conan) -> Ended + Send>;
 
+/// What every thread of a sequence can use.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` cannot be shared by the threads of a sequence: it is not `Sync`",
+    label = "every thread uses this component by reference",
+    note = "give it to one thread, `#thread <id> takes …`, or a clone to each, `clones …`"
+)]
+pub trait Shareable: Send + Sync + 'static {}
+
+#[diagnostic::do_not_recommend]
+impl<T: Send + Sync + 'static> Shareable for T {}
+
 /// Components, threads and checks of one run, made anew each time.
 #[derive(Default)]
 pub struct Plan {
@@ -25,7 +36,7 @@ impl Plan {
     ///
     /// A component that is not `Sync` cannot be shared: give it to a thread
     /// with `#thread <id> takes …`, or to several with `clones …`.
-    pub fn share<T: Send + Sync + 'static>(&mut self, component: T) -> Arc<T> {
+    pub fn share<T: Shareable>(&mut self, component: T) -> Arc<T> {
         let component = Arc::new(component);
         self.kept.push(Box::new(component.clone()));
         component

@@ -71,10 +71,6 @@ pub(super) fn build(scratch: &Scratch) -> Stop<PathBuf> {
 /// The compiler reads copies of the scripts; a person knows the originals.
 fn with_script_paths(text: &str, scratch: &Scratch) -> String {
     let copies = scratch.target.join("tmp").join("conan");
-    let name = format!(
-        "conan-run-{}",
-        scratch.root.file_name().unwrap_or_default().display()
-    );
-    let prefix = copies.join(name).join("");
+    let prefix = copies.join(&scratch.name).join("");
     text.replace(&*prefix.to_string_lossy(), "")
 }

@@ -30,6 +30,7 @@ pub(super) fn execute(
     sequences: usize,
 ) -> Stop<Outcome> {
     let cannot = |failure| files::cannot_write(&scratch.reports, &failure);
+    interrupt::remove_with_us(&scratch.reports);
     fs::write(&scratch.reports, "").map_err(cannot)?;
     let mut command = Command::new(driver);
     command
@@ -69,6 +70,7 @@ pub(super) fn execute(
         }
     };
     interrupt::forget();
+    let _ = fs::remove_file(&scratch.reports);
     let missing = sequences.saturating_sub(printer.count());
     if missing > 0 {
         printer.broken_off(missing, &described(status));

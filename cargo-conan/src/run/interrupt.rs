@@ -1,5 +1,7 @@
 //! Ctrl-C: end what is running, say so, leave nothing half-written.
 
+use std::fs;
+use std::path::{Path, PathBuf};
 use std::process::{self, Child};
 use std::sync::{Mutex, PoisonError};
 
@@ -9,6 +11,9 @@ use crate::output;
 /// The process that runs on our behalf at this moment.
 static RUNNING: Mutex<Option<u32>> = Mutex::new(None);
 
+/// A file that is of no use without us.
+static TEMPORARY: Mutex<Option<PathBuf>> = Mutex::new(None);
+
 /// Begins to listen for Ctrl-C.
 pub(super) fn listen() -> Stop<()> {
     let handler = || {
@@ -16,11 +21,20 @@ pub(super) fn listen() -> Stop<()> {
         if let Some(id) = *running {
             end(id);
         }
+        let temporary = TEMPORARY.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(path) = &*temporary {
+            let _ = fs::remove_file(path);
+        }
         output::err(format_args!("\ninterrupted; nothing was left half-done\n"));
         process::exit(Exit::Interrupted as i32);
     };
     ctrlc::set_handler(handler)
         .map_err(|failure| error(format_args!("cannot listen for Ctrl-C: {failure}")))
+}
+
+/// Remembers a file that goes when we do.
+pub(super) fn remove_with_us(path: &Path) {
+    *TEMPORARY.lock().unwrap_or_else(PoisonError::into_inner) = Some(path.to_owned());
 }
 
 /// Remembers a process while it runs.

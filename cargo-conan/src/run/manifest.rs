@@ -9,13 +9,10 @@ use toml::{Table, Value};
 use crate::package::{Package, Workspace};
 
 /// The manifest as text.
-pub(super) fn manifest(workspace: &Workspace, package: Package<'_>) -> String {
+pub(super) fn manifest(workspace: &Workspace, package: Package<'_>, name: &str) -> String {
     let mut manifest = Table::new();
     let mut about = Table::new();
-    about.insert(
-        "name".into(),
-        format!("conan-run-{}", package.name()).into(),
-    );
+    about.insert("name".into(), name.into());
     about.insert("version".into(), "0.0.0".into());
     about.insert("edition".into(), package.0.edition.as_str().into());
     about.insert("publish".into(), false.into());
@@ -150,7 +147,20 @@ fn copy_from_root(workspace: &Workspace, manifest: &mut Table) {
         if let Some(value) = theirs.get(key) {
             let mut value = value.clone();
             make_paths_absolute(&mut value, root);
+            remove_panic(&mut value);
             manifest.insert(key.into(), value);
+        }
+    }
+}
+
+/// A driver must live on after a panic.
+fn remove_panic(value: &mut Value) {
+    if let Value::Table(profiles) = value {
+        for profile in profiles
+            .iter_mut()
+            .filter_map(|(_, value)| value.as_table_mut())
+        {
+            profile.remove("panic");
         }
     }
 }

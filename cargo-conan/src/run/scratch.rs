@@ -12,6 +12,7 @@ use crate::package::{Package, Workspace};
 /// A scratch package on disk.
 #[derive(Debug)]
 pub(super) struct Scratch {
+    pub(super) name: String,
     pub(super) root: PathBuf,
     pub(super) manifest: PathBuf,
     /// Where cargo builds.
@@ -31,16 +32,23 @@ impl Scratch {
         scripts: &[PathBuf],
     ) -> Stop<Self> {
         let target = workspace.metadata.target_directory.as_std_path().to_owned();
-        let root = target.join("conan").join("run").join(package.name());
+        let main = main(scripts);
+        // Runs of other scripts may go on at the same time.
+        let name = format!("conan-run-{}-{:08x}", package.name(), digest(&main));
+        let root = target.join("conan").join("run").join(&name);
         let scratch = Self {
             manifest: root.join("Cargo.toml"),
-            reports: root.join("reports.jsonl"),
+            reports: root.join(format!("reports-{}.jsonl", std::process::id())),
             package_root: package.root(),
             target,
             root,
+            name,
         };
-        scratch.write("Cargo.toml", &manifest::manifest(workspace, package))?;
-        scratch.write("src/main.rs", &main(scripts))?;
+        scratch.write(
+            "Cargo.toml",
+            &manifest::manifest(workspace, package, &scratch.name),
+        )?;
+        scratch.write("src/main.rs", &main)?;
         scratch.lock(workspace)?;
         Ok(scratch)
     }
@@ -84,4 +92,12 @@ fn main(scripts: &[PathBuf]) -> String {
     }
     text.push_str("}\n");
     text
+}
+
+/// Tells one list of scripts from another (FNV-1a, folded to 32 bits).
+fn digest(text: &str) -> u32 {
+    let start = 0xcbf2_9ce4_8422_2325_u64;
+    let step = |hash: u64, byte: u8| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3);
+    let hash = text.bytes().fold(start, step);
+    (hash ^ (hash >> 32)) as u32
 }
