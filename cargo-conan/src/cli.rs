@@ -66,7 +66,7 @@ pub(crate) struct CheckArgs {
 #[derive(Args)]
 pub(crate) struct RunArgs {
     /// How time passes
-    #[arg(long, value_name = "CLOCK", value_parser = ["wall"])]
+    #[arg(long, value_name = "CLOCK", value_parser = ["wall", "virtual"])]
     pub(crate) clock: Option<String>,
     /// The length of a tick in milliseconds, in place of the script's own
     #[arg(long, value_name = "MS", value_parser = clap::value_parser!(u64).range(1..))]

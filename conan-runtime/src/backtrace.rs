@@ -39,6 +39,36 @@ fn short(text: &str) -> String {
     kept.flatten().map(|line| format!("{line}\n")).collect()
 }
 
+/// Where the component blocks: the first frame with a source line that is
+/// neither std's nor ours, as `file:line:column`.
+#[cfg(conan_kernel)]
+pub(crate) fn component_frame(text: &str) -> Option<String> {
+    let mut foreign = false;
+    for line in text.lines() {
+        if begins_frame(line) {
+            let parts = [
+                "std::",
+                "core::",
+                "alloc::",
+                "conan_kernel",
+                "conan_runtime",
+                "__rust",
+            ];
+            let name = line
+                .split_once(": ")
+                .map_or("", |(_, name)| name.trim_start());
+            let name = name.trim_start_matches('<');
+            let is_libc = ["syscall", "clone", "start_thread", "pthread"];
+            foreign = !parts.iter().any(|part| name.starts_with(part)) && !is_libc.contains(&name);
+        } else if foreign && let Some(place) = line.trim_start().strip_prefix("at ") {
+            if !place.starts_with("/rustc/") {
+                return Some(place.strip_prefix("./").unwrap_or(place).to_owned());
+            }
+        }
+    }
+    None
+}
+
 /// `  12: name::of::function`
 fn begins_frame(line: &str) -> bool {
     let number = line.trim_start().split(':').next().unwrap_or_default();

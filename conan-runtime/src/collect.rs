@@ -21,6 +21,7 @@ impl Collector {
                 clock,
                 totals: Totals::default(),
                 failures: Vec::new(),
+                inexact: Vec::new(),
             },
         }
     }
@@ -44,7 +45,8 @@ impl Collector {
     }
 
     /// The report, its errors in the order of tick and line.
-    pub(crate) fn finish(mut self) -> Report {
+    pub(crate) fn finish(mut self, inexact: Vec<String>) -> Report {
+        self.report.inexact = inexact;
         let order = |failure: &Failure| (failure.tick, failure.place, failure.thread.clone());
         self.report.failures.sort_by_key(order);
         self.report

@@ -30,7 +30,7 @@ mod template;
 mod thread;
 mod wake;
 
-pub use clock::Clock;
+pub use clock::{Clock, MonitorClock};
 pub use escaped::{Ended, Escaped, ended};
 pub use event::{ErrorKind, Event, Failure, Place};
 pub use harness::{main, test};

@@ -1,14 +1,12 @@
 //! Runs one sequence: setup, ticks, the end, teardown, report.
 
-use std::sync::Arc;
-use std::sync::mpsc::{self, RecvTimeoutError};
+use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use crossbeam_channel::Sender;
 
-use crate::clock::Clock;
 use crate::collect::Collector;
-use crate::engine::{Engine, Session, Watch, engine, engines};
+use crate::engine::{Engine, Session, Suspension, Watch, engine, engines};
 use crate::event::{ErrorKind, Event, Failure, Place};
 use crate::panics;
 use crate::plan::Plan;
@@ -67,24 +65,32 @@ pub fn run(script: &'static Script, sequence: &'static Sequence, settings: Setti
     let ms = settings.ticktime.unwrap_or(script.ticktime);
     let ticktime = Duration::from_millis(ms);
     let (sender, receiver) = crossbeam_channel::unbounded();
+    let session = settings.engine.open(ticktime);
     let scope = Scope {
-        clock: Arc::new(Clock::new()),
+        clock: session.clock(),
         ticktime,
     };
     let mut runner = Runner {
+        spawned: 0,
+        first: 0,
         script,
         sequence,
-        session: settings.engine.open(ticktime),
+        session,
         scope,
         events: sender,
     };
     runner.run();
+    let inexact = runner.session.inexact();
     let mut collector = Collector::new(script, sequence, settings.engine.name());
     receiver.try_iter().for_each(|event| collector.take(event));
-    collector.finish()
+    collector.finish(inexact)
 }
 
 struct Runner {
+    /// How many threads the session has started.
+    spawned: usize,
+    /// The number of the script's first thread among them.
+    first: usize,
     script: &'static Script,
     sequence: &'static Sequence,
     session: Box<dyn Session>,
@@ -120,33 +126,38 @@ impl Runner {
         when: &str,
         job: impl FnOnce() -> R + Send + 'static,
     ) -> Option<R> {
-        let (sender, receiver) = mpsc::sync_channel(1);
+        let result = Arc::new(Returned::default());
+        let returning = Arc::clone(&result);
         let scope = self.scope.clone();
         let spawned = self.session.spawn(
             name,
             Box::new(move || {
                 panics::silence_this_thread();
                 scope::enter(scope);
-                let _ = sender.send(panics::catch(job));
+                returning.set(panics::catch(job));
             }),
         );
+        self.spawned += 1;
         if let Err(error) = spawned {
-            self.fail(
-                ErrorKind::Exception,
-                format!("no thread could be started {when}: {error}"),
-            );
+            let message = format!("no thread could be started {when}: {error}");
+            self.fail(ErrorKind::Exception, message);
             return None;
         }
-        match receiver.recv_timeout(PATIENCE) {
-            Ok(Ok(done)) => Some(done),
-            Ok(Err(caught)) => {
+        self.session.let_run(&*result, PATIENCE);
+        match result.take() {
+            Some(Ok(done)) => Some(done),
+            Some(Err(caught)) => {
                 let mut failure = self.failure(ErrorKind::Exception, format!("a panic {when}"));
                 add_panic(self.script, &mut failure, &caught);
                 self.send(failure);
                 None
             }
-            Err(RecvTimeoutError::Timeout | RecvTimeoutError::Disconnected) => {
-                self.fail(ErrorKind::Liveness, format!("suspended for good {when}"));
+            None => {
+                let message = format!("suspended for good {when}");
+                let mut failure = self.failure(ErrorKind::Liveness, message);
+                let thread = self.spawned - 1;
+                describe(&mut failure, &self.session.suspension(thread));
+                self.send(failure);
                 None
             }
         }
@@ -158,12 +169,14 @@ impl Runner {
         let run = Arc::new(Run {
             script: self.script,
             scope: self.scope.clone(),
-            rest: Clock::new(),
+            rest: self.session.clock(),
             states: States::new(count),
             lists: Lists::new(self.sequence.wake_times),
             names,
         });
         let has_checks = plan.checks.is_some();
+        self.first = self.spawned;
+        self.spawned += count;
         let threads = plan
             .threads
             .into_iter()
@@ -186,16 +199,16 @@ impl Runner {
         }
         // The first tick comes when everybody is there to see it.
         let arrived = |phases: &[Phase]| !phases.contains(&Phase::Starting);
-        run.states.wait_until(Instant::now() + PATIENCE, arrived);
+        self.session.let_run(&On(&run.states, arrived), PATIENCE);
         self.tick_through(&run, has_checks);
         self.check_the_end(&run);
     }
 
     /// Moves the clock to *n* + 1, or up to where nobody is left.
     fn tick_through(&mut self, run: &Run, has_checks: bool) {
-        let end = Ending(run);
+        let end = On(&run.states, all_finished);
         for time in 1..=self.sequence.ticks {
-            if end.wait_for_the_end(Duration::ZERO) {
+            if end.wait(Duration::ZERO) {
                 return;
             }
             self.tick(run, time);
@@ -204,7 +217,7 @@ impl Runner {
                 self.check_at_rest(run);
             }
         }
-        if !end.wait_for_the_end(Duration::ZERO) {
+        if !end.wait(Duration::ZERO) {
             self.tick(run, self.sequence.ticks + 1);
         }
     }
@@ -215,21 +228,21 @@ impl Runner {
     }
 
     /// Lets the checks outside any thread look at the present tick.
-    fn check_at_rest(&self, run: &Run) {
+    fn check_at_rest(&mut self, run: &Run) {
         run.rest.tick();
         let time = run.rest.time();
         let observer = run.names.len();
-        let deadline = Instant::now() + self.scope.ticktime.max(Duration::from_secs(1));
-        run.states
-            .wait_until(deadline, |phases| match phases[observer] {
-                Phase::Waiting(next) => next > time,
-                Phase::Finished(_) => true,
-                Phase::Starting | Phase::Running { .. } => false,
-            });
+        let has_looked = |phases: &[Phase]| match phases[observer] {
+            Phase::Waiting(next) => next > time,
+            Phase::Finished(_) => true,
+            Phase::Starting | Phase::Running { .. } => false,
+        };
+        self.session
+            .let_run(&On(&run.states, has_looked), Duration::ZERO);
     }
 
     /// The verdict on liveness, and on what is left of the wake-up times.
-    fn check_the_end(&self, run: &Run) {
+    fn check_the_end(&mut self, run: &Run) {
         for (number, name) in run.names.iter().enumerate() {
             let stays = self
                 .sequence
@@ -259,6 +272,7 @@ impl Runner {
                     let last = self.sequence.ticks + 1;
                     failure.expected = Some(format!("ended by tick {last}"));
                     failure.actual = Some("still in this call".to_owned());
+                    describe(&mut failure, &self.session.suspension(self.first + number));
                     self.send(failure);
                 }
                 (Phase::Waiting(_) | Phase::Starting, None) => {
@@ -334,15 +348,60 @@ impl Runner {
     }
 }
 
-/// The end of a sequence, as its engine may wait for it.
-struct Ending<'r>(&'r Run);
+/// Threads that have come to certain phases.
+struct On<'s, F>(&'s States, F);
 
-impl Watch for Ending<'_> {
-    fn wait_for_the_end(&self, limit: Duration) -> bool {
-        self.0
-            .states
-            .wait_until(Instant::now() + limit, all_finished)
+impl<F: Fn(&[Phase]) -> bool> Watch for On<'_, F> {
+    fn wait(&self, limit: Duration) -> bool {
+        self.0.wait_until(Instant::now() + limit, &self.1)
     }
+}
+
+/// What a job returns, for somebody who waits.
+struct Returned<R> {
+    value: Mutex<Option<R>>,
+    returned: Condvar,
+}
+
+impl<R> Default for Returned<R> {
+    fn default() -> Self {
+        Self {
+            value: Mutex::new(None),
+            returned: Condvar::new(),
+        }
+    }
+}
+
+impl<R> Returned<R> {
+    fn set(&self, value: R) {
+        *self.value.lock().unwrap_or_else(PoisonError::into_inner) = Some(value);
+        self.returned.notify_all();
+    }
+
+    fn take(&self) -> Option<R> {
+        self.value
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .take()
+    }
+}
+
+impl<R> Watch for Returned<R> {
+    fn wait(&self, limit: Duration) -> bool {
+        let value = self.value.lock().unwrap_or_else(PoisonError::into_inner);
+        let waited = self
+            .returned
+            .wait_timeout_while(value, limit, |value| value.is_none());
+        waited.unwrap_or_else(PoisonError::into_inner).0.is_some()
+    }
+}
+
+/// Adds what an engine knows of a suspended thread.
+fn describe(failure: &mut Failure, suspension: &Suspension) {
+    if let Some(location) = &suspension.location {
+        failure.notes.push(format!("blocked at {location}"));
+    }
+    failure.notes.extend(suspension.notes.iter().cloned());
 }
 
 impl Run {

@@ -9,7 +9,7 @@ use crate::clock::Clock;
 /// The sequence that a thread belongs to.
 #[derive(Debug, Clone)]
 pub(crate) struct Scope {
-    pub(crate) clock: Arc<Clock>,
+    pub(crate) clock: Arc<dyn Clock>,
     pub(crate) ticktime: Duration,
 }
 

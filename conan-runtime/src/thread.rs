@@ -20,7 +20,7 @@ pub(crate) struct Run {
     pub(crate) script: &'static Script,
     pub(crate) scope: Scope,
     /// Reaches a time when every thread has come to rest at it.
-    pub(crate) rest: Clock,
+    pub(crate) rest: Arc<dyn Clock>,
     pub(crate) states: States,
     pub(crate) names: Vec<String>,
     pub(crate) lists: Lists,
@@ -41,14 +41,15 @@ impl Conan {
     /// follows begins at this place of the script.
     pub fn at_tick(&self, time: u64, line: u32, column: u32) {
         self.run.states.set(self.number, Phase::Waiting(time));
-        self.run.scope.clock.await_time(time);
+        let place = Place { line, column };
+        self.run.scope.clock.await_time(time, place);
         self.step(line, column);
     }
 
     /// Suspends the checks until every thread has come to rest at `time`.
     pub fn at_rest(&self, time: u64, line: u32, column: u32) {
         self.run.states.set(self.number, Phase::Waiting(time));
-        self.run.rest.await_time(time);
+        self.run.rest.await_time(time, Place { line, column });
         self.step(line, column);
     }
 

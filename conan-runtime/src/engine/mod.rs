@@ -5,11 +5,18 @@
 //! they have come to rest, so that the clock can tick.
 
 mod settle;
+#[cfg(conan_kernel)]
+mod r#virtual;
 mod wall;
 
+use std::sync::Arc;
 use std::time::Duration;
 
+#[cfg(conan_kernel)]
+pub use r#virtual::Virtual;
 pub use wall::Wall;
+
+use crate::clock::Clock;
 
 /// A way for time to pass.
 pub trait Engine: Send + Sync {
@@ -25,23 +32,57 @@ pub type Job = Box<dyn FnOnce() + Send>;
 
 /// One sequence under an engine.
 pub trait Session {
+    /// A clock for the sequence's threads to wait for.
+    fn clock(&self) -> Arc<dyn Clock>;
+
     /// Starts a thread of the sequence.
     fn spawn(&mut self, name: &str, job: Job) -> std::io::Result<()>;
+
+    /// Lets the threads run until `done`, within the present tick if `limit`
+    /// is zero, else for so long at the most.
+    fn let_run(&mut self, done: &dyn Watch, limit: Duration);
 
     /// Returns when the present tick is over: its threads have come to rest,
     /// as far as the engine can tell. May return early once all
     /// threads have ended.
     fn come_to_rest(&mut self, sequence: &dyn Watch);
+
+    /// What is known of a suspended thread: the number of its [`spawn`],
+    /// counted from 0.
+    ///
+    /// [`spawn`]: Session::spawn
+    fn suspension(&mut self, thread: usize) -> Suspension {
+        let _ = thread;
+        Suspension::default()
+    }
+
+    /// Why the run was not exact, if the engine promises that it is.
+    fn inexact(&self) -> Vec<String> {
+        Vec::new()
+    }
 }
 
-/// What an engine may ask about the sequence that it drives.
+/// What an engine may wait for, besides time.
 pub trait Watch {
-    /// Waits up to `limit` for every thread to end; true if they have.
-    fn wait_for_the_end(&self, limit: Duration) -> bool;
+    /// Waits up to `limit` for it; true if it has come.
+    fn wait(&self, limit: Duration) -> bool;
+}
+
+/// What is known of a thread that is suspended for good.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Suspension {
+    /// The component's own source line, as `file:line:column`.
+    pub location: Option<String>,
+    /// Further facts, a sentence each.
+    pub notes: Vec<String>,
 }
 
 /// Every engine that can run here, the default first.
 pub fn engines() -> &'static [&'static dyn Engine] {
+    #[cfg(conan_kernel)]
+    if conan_kernel::available().is_ok() {
+        return &[&Virtual, &Wall];
+    }
     &[&Wall]
 }
 

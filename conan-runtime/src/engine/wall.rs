@@ -1,11 +1,12 @@
 //! The `wall` engine: a tick takes `#ticktime` of real time, as in the paper.
 
-use std::sync::mpsc;
+use std::sync::{Arc, mpsc};
 use std::thread;
 use std::time::{Duration, Instant};
 
 use super::settle::{Thread, settled};
 use super::{Engine, Job, Session, Watch};
+use crate::clock::{Clock, MonitorClock};
 
 /// Real time.
 #[derive(Debug)]
@@ -53,20 +54,29 @@ impl Session for WallSession {
         Ok(())
     }
 
+    fn clock(&self) -> Arc<dyn Clock> {
+        Arc::new(MonitorClock::new())
+    }
+
+    fn let_run(&mut self, done: &dyn Watch, limit: Duration) {
+        // Nothing is done in no time at all.
+        done.wait(limit.max(Duration::from_secs(1)));
+    }
+
     fn come_to_rest(&mut self, sequence: &dyn Watch) {
         // Ticks follow each other exactly, so that late wake-ups of this
         // thread do not add up.
         let began = self.began.unwrap_or_else(Instant::now);
         let end = began + self.ticktime;
         let left = |end: Instant| end.saturating_duration_since(Instant::now());
-        if sequence.wait_for_the_end(left(end).saturating_sub(PRECISION)) {
+        if sequence.wait(left(end).saturating_sub(PRECISION)) {
             return;
         }
         let grace = Instant::now() + GRACE.max(self.ticktime);
         let mut extended = false;
         while !settled(&self.threads) && Instant::now() < grace {
             extended = true;
-            if sequence.wait_for_the_end(Duration::from_millis(1)) {
+            if sequence.wait(Duration::from_millis(1)) {
                 return;
             }
         }

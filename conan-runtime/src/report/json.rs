@@ -21,6 +21,7 @@ impl Report {
             },
             "totals": self.totals.to_json(),
             "errors": failures,
+            "inexact": self.inexact,
             "rendered": self.errors(),
         })
     }

@@ -59,6 +59,8 @@ pub struct Report {
     pub totals: Totals,
     /// Every error, in the order of tick and line.
     pub failures: Vec<Failure>,
+    /// Why the run was not exact, where the engine promises that it is.
+    pub inexact: Vec<String>,
 }
 
 impl Report {

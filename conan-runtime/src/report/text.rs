@@ -33,6 +33,11 @@ impl Report {
             // Writing to a string cannot fail.
             let _ = self.error(&mut text, failure);
         }
+        if !text.is_empty() {
+            for reason in &self.inexact {
+                text.push_str(&format!("\nnote: this run was not exact: {reason}\n"));
+            }
+        }
         text
     }
 

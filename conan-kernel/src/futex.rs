@@ -1,0 +1,167 @@
+//! The futex, emulated: the word is compared and the thread queued under the
+//! engine's lock, so that no wake can fall between.
+
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use crate::handover::Slot;
+use crate::me::Inside;
+use crate::raw::{self, EAGAIN, EINVAL, ETIMEDOUT, Timespec};
+use crate::state::{self, ANY_MANAGED, Cause, State, Wake};
+use crate::time;
+
+const COMMAND: usize = 0x7f;
+const WAIT: usize = 0;
+const WAKE: usize = 1;
+const WAIT_BITSET: usize = 9;
+const WAKE_BITSET: usize = 10;
+const CLOCK_REALTIME: usize = 256;
+
+/// A futex call of a managed thread; nothing if it is not emulated.
+///
+/// # Safety
+///
+/// The arguments must be those of a futex call.
+pub(crate) unsafe fn managed(slot: &'static Slot, args: [usize; 6]) -> Option<isize> {
+    let [address, operation, value, timeout, _, bits] = args;
+    match operation & COMMAND {
+        WAIT | WAIT_BITSET => {
+            // SAFETY: a caller of futex passes a valid time or none.
+            let timeout = unsafe { (timeout as *const Timespec).as_ref() };
+            let is_bitset = operation & COMMAND == WAIT_BITSET;
+            let mut bitset = u32::MAX;
+            if is_bitset {
+                bitset = bits as u32;
+                if bitset == 0 {
+                    return Some(EINVAL);
+                }
+            }
+            let timeout = match timeout.map(|timeout| timeout.to_ns()) {
+                Some(None) => return Some(EINVAL),
+                Some(Some(ns)) => Some(ns),
+                None => None,
+            };
+            // With a bitset the time is a point, without a length.
+            let realtime = operation & CLOCK_REALTIME != 0;
+            let until = timeout.map(|ns| (ns, is_bitset, realtime));
+            // SAFETY: a caller of futex passes the address of a word.
+            let word = unsafe { &*(address as *const AtomicU32) };
+            Some(wait(slot, word, value as u32, until, bitset))
+        }
+        WAKE => Some(wake(Some(slot), args, value, u32::MAX)),
+        WAKE_BITSET => Some(wake(Some(slot), args, value, bits as u32)),
+        _ => None,
+    }
+}
+
+fn wait(
+    slot: &'static Slot,
+    word: &AtomicU32,
+    value: u32,
+    until: Option<(u64, bool, bool)>,
+    bitset: u32,
+) -> isize {
+    let _inside = Inside::enter();
+    let mut state = state::enter(slot);
+    if word.load(Ordering::SeqCst) != value {
+        return EAGAIN;
+    }
+    let deadline = until.map(|(ns, is_point, realtime)| match (is_point, realtime) {
+        (false, _) => state.now.saturating_add(ns),
+        (true, false) => ns,
+        (true, true) => ns.saturating_sub(time::realtime_offset()),
+    });
+    state.thread(slot.id).bitset = bitset;
+    let cause = Cause::Futex(word.as_ptr() as usize);
+    match state::block(state, slot, cause, deadline) {
+        Some(Wake {
+            timed_out: true, ..
+        }) => ETIMEDOUT,
+        // A thread that was released looks at the word again by itself.
+        Some(_) | None => 0,
+    }
+}
+
+/// Wakes managed threads, then others, up to `count` together.
+fn wake(slot: Option<&'static Slot>, mut args: [usize; 6], count: usize, bitset: u32) -> isize {
+    let mut woken = 0;
+    {
+        let _inside = Inside::enter();
+        let mut state = match slot {
+            Some(slot) => state::enter(slot),
+            None => state::lock(),
+        };
+        let by = slot.map(|slot| slot.id);
+        let tag = by.map_or(0, |id| state.thread(id).tag);
+        let at = state.now;
+        let wake = Wake {
+            by,
+            tag,
+            timed_out: false,
+            at,
+        };
+        while woken < count && wake_one(&mut state, args[0], bitset, wake) {
+            woken += 1;
+        }
+        if woken > 0 {
+            state.start_if_idle();
+        }
+    }
+    if woken == count {
+        return woken as isize;
+    }
+    args[2] = count - woken;
+    // SAFETY: the caller's own call, for fewer threads.
+    let others = unsafe { raw::syscall(raw::FUTEX, args) };
+    if others < 0 && woken == 0 {
+        others
+    } else {
+        woken as isize + others.max(0)
+    }
+}
+
+fn wake_one(state: &mut State, address: usize, bitset: u32, wake: Wake) -> bool {
+    let Some(queue) = state.queues.get(&address) else {
+        return false;
+    };
+    let matching: Vec<_> = queue
+        .iter()
+        .copied()
+        .filter(|id| state.threads[id.0].bitset & bitset != 0)
+        .collect();
+    if matching.is_empty() {
+        return false;
+    }
+    let index = match &mut state.strategy {
+        Some(strategy) => strategy.wake(&matching),
+        None => 0,
+    };
+    state.end_wait(matching[index], wake);
+    true
+}
+
+/// A futex call of a thread outside: it may have to wake managed ones.
+///
+/// # Safety
+///
+/// The arguments must be those of a futex call.
+pub(crate) unsafe fn unmanaged(args: [usize; 6]) -> isize {
+    let [_, operation, value, _, _, bits] = args;
+    if ANY_MANAGED.load(Ordering::SeqCst) {
+        match operation & COMMAND {
+            WAKE => return wake(None, args, value, u32::MAX),
+            WAKE_BITSET => return wake(None, args, value, bits as u32),
+            _ => {}
+        }
+    }
+    // SAFETY: the caller's own call.
+    unsafe { raw::syscall(raw::FUTEX, args) }
+}
+
+impl State {
+    /// If the owner waits for threads and none has the turn, one gets it now.
+    pub(crate) fn start_if_idle(&mut self) {
+        if self.current.is_none() && state::STOPPED.load(Ordering::Acquire) == 0 {
+            self.pass_on();
+        }
+    }
+}

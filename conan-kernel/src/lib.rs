@@ -1,0 +1,36 @@
+//! Runs unmodified threads one at a time, in virtual time.
+//!
+//! A [`World`] is a set of *managed* threads and a clock. Exactly one managed
+//! thread runs at any moment; it is switched at scheduling points only: where
+//! it blocks, sleeps, yields, joins or ends. Code is not changed or told. The
+//! functions of libc through which std, parking_lot, crossbeam and others
+//! block are defined in this crate, and the definition in the executable wins
+//! over libc's.
+//!
+//! What is deliberately absent: any knowledge of scripts, ticks or reports.
+//! Threads outside a world pass through and pay a look at a thread-local.
+
+#[cfg(not(all(
+    target_os = "linux",
+    target_env = "gnu",
+    any(target_arch = "x86_64", target_arch = "aarch64")
+)))]
+compile_error!("conan-kernel runs on Linux with glibc, on x86-64 and aarch64 only");
+
+mod futex;
+mod handover;
+mod interpose;
+mod lock;
+mod me;
+mod raw;
+mod schedule;
+mod selfcheck;
+mod state;
+mod time;
+mod watchdog;
+mod world;
+
+pub use schedule::{Fifo, Strategy};
+pub use selfcheck::{Unavailable, available};
+pub use state::{Blocked, Cause, Inexact, ThreadId, ThreadInfo, Wake};
+pub use world::{Stopped, World, current_thread, park, set_tag, unpark};

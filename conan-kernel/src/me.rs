@@ -1,0 +1,69 @@
+//! What the calling thread is: managed or not, inside the engine or not.
+
+use std::cell::Cell;
+
+use crate::handover::Slot;
+use crate::state;
+
+thread_local! {
+    // Constants without a destructor: can be looked at at any time, also
+    // while the thread's other thread-locals are being dropped.
+    static SLOT: Cell<Option<&'static Slot>> = const { Cell::new(None) };
+    static INSIDE: Cell<u32> = const { Cell::new(0) };
+    static END: End = const { End(Cell::new(false)) };
+}
+
+/// The calling thread's slot, if it is managed and not inside the engine.
+#[inline]
+pub(crate) fn managed() -> Option<&'static Slot> {
+    let slot = SLOT.get()?;
+    (INSIDE.get() == 0).then_some(slot)
+}
+
+/// The calling thread's slot, if it is managed.
+pub(crate) fn slot() -> Option<&'static Slot> {
+    SLOT.get()
+}
+
+/// Makes the calling thread a managed one. Its end is noticed when its
+/// thread-locals have been dropped: those registered later are dropped first.
+pub(crate) fn become_managed(slot: &'static Slot) {
+    let _inside = Inside::enter();
+    SLOT.set(Some(slot));
+    END.with(|end| end.0.set(true));
+}
+
+/// From now on the thread runs as if there were no engine.
+pub(crate) fn become_free() {
+    SLOT.set(None);
+}
+
+/// While this lives, the interposed functions pass through.
+pub(crate) struct Inside;
+
+impl Inside {
+    pub(crate) fn enter() -> Self {
+        INSIDE.set(INSIDE.get() + 1);
+        Self
+    }
+}
+
+impl Drop for Inside {
+    fn drop(&mut self) {
+        INSIDE.set(INSIDE.get() - 1);
+    }
+}
+
+/// Dropped when the thread ends.
+struct End(Cell<bool>);
+
+impl Drop for End {
+    fn drop(&mut self) {
+        if self.0.get()
+            && let Some(slot) = SLOT.take()
+        {
+            let _inside = Inside::enter();
+            state::finish(slot);
+        }
+    }
+}

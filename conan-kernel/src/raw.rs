@@ -1,0 +1,219 @@
+//! System calls, made by the instruction itself: nothing here can come back
+//! to an interposed function.
+
+use std::arch::asm;
+use std::sync::atomic::AtomicU32;
+
+/// `EAGAIN` and its kin, as the kernel returns them: negative.
+pub(crate) const EAGAIN: isize = -11;
+pub(crate) const EINVAL: isize = -22;
+pub(crate) const ETIMEDOUT: isize = -110;
+
+#[cfg(target_arch = "x86_64")]
+mod number {
+    pub(crate) const FUTEX: isize = 202;
+    pub(crate) const GETTID: isize = 186;
+    pub(crate) const SCHED_YIELD: isize = 24;
+    pub(crate) const SCHED_SETAFFINITY: isize = 203;
+    pub(crate) const SCHED_GETAFFINITY: isize = 204;
+    pub(crate) const GETCPU: isize = 309;
+    pub(crate) const CLOCK_NANOSLEEP: isize = 230;
+}
+
+#[cfg(target_arch = "aarch64")]
+mod number {
+    pub(crate) const FUTEX: isize = 98;
+    pub(crate) const GETTID: isize = 178;
+    pub(crate) const SCHED_YIELD: isize = 124;
+    pub(crate) const SCHED_SETAFFINITY: isize = 122;
+    pub(crate) const SCHED_GETAFFINITY: isize = 123;
+    pub(crate) const GETCPU: isize = 168;
+    pub(crate) const CLOCK_NANOSLEEP: isize = 115;
+}
+
+pub(crate) use number::FUTEX;
+
+/// Makes a system call; the kernel's own result, an error as a negative number.
+///
+/// # Safety
+///
+/// As for the call itself.
+#[cfg(target_arch = "x86_64")]
+pub(crate) unsafe fn syscall(number: isize, args: [usize; 6]) -> isize {
+    let result: isize;
+    // SAFETY: the registers are those of the kernel's calling convention; the
+    // caller vouches for the call.
+    unsafe {
+        asm!(
+            "syscall",
+            inlateout("rax") number => result,
+            in("rdi") args[0],
+            in("rsi") args[1],
+            in("rdx") args[2],
+            in("r10") args[3],
+            in("r8") args[4],
+            in("r9") args[5],
+            lateout("rcx") _,
+            lateout("r11") _,
+            options(nostack),
+        );
+    }
+    result
+}
+
+/// Makes a system call; the kernel's own result, an error as a negative number.
+///
+/// # Safety
+///
+/// As for the call itself.
+#[cfg(target_arch = "aarch64")]
+pub(crate) unsafe fn syscall(number: isize, args: [usize; 6]) -> isize {
+    let result: isize;
+    // SAFETY: the registers are those of the kernel's calling convention; the
+    // caller vouches for the call.
+    unsafe {
+        asm!(
+            "svc 0",
+            in("x8") number,
+            inlateout("x0") args[0] as isize => result,
+            in("x1") args[1],
+            in("x2") args[2],
+            in("x3") args[3],
+            in("x4") args[4],
+            in("x5") args[5],
+            options(nostack),
+        );
+    }
+    result
+}
+
+const WAIT_PRIVATE: usize = 128;
+const WAKE_PRIVATE: usize = 1 | 128;
+
+/// A point in time or a length of it, as the kernel has them.
+#[repr(C)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Timespec {
+    pub(crate) seconds: i64,
+    pub(crate) nanoseconds: i64,
+}
+
+impl Timespec {
+    pub(crate) fn from_ns(ns: u64) -> Self {
+        Self {
+            seconds: (ns / 1_000_000_000) as i64,
+            nanoseconds: (ns % 1_000_000_000) as i64,
+        }
+    }
+
+    /// Nothing for what the kernel would refuse.
+    pub(crate) fn to_ns(self) -> Option<u64> {
+        let seconds = u64::try_from(self.seconds).ok()?;
+        let rest = u64::try_from(self.nanoseconds)
+            .ok()
+            .filter(|&ns| ns < 1_000_000_000)?;
+        Some(seconds.saturating_mul(1_000_000_000).saturating_add(rest))
+    }
+}
+
+/// Sleeps in the kernel while the word is `value`, for a limited time if
+/// there is a limit.
+pub(crate) fn wait(word: &AtomicU32, value: u32, limit_ns: Option<u64>) {
+    let limit = limit_ns.map(Timespec::from_ns);
+    let limit = limit
+        .as_ref()
+        .map_or(0, |limit| std::ptr::from_ref(limit) as usize);
+    let args = [
+        word.as_ptr() as usize,
+        WAIT_PRIVATE,
+        value as usize,
+        limit,
+        0,
+        0,
+    ];
+    // SAFETY: the word and the limit outlive the call.
+    unsafe { syscall(FUTEX, args) };
+}
+
+/// Wakes whoever sleeps on the word.
+pub(crate) fn wake_all(word: &AtomicU32) {
+    let args = [
+        word.as_ptr() as usize,
+        WAKE_PRIVATE,
+        i32::MAX as usize,
+        0,
+        0,
+        0,
+    ];
+    // SAFETY: the address is only compared.
+    unsafe { syscall(FUTEX, args) };
+}
+
+/// The kernel's number of the calling thread.
+pub(crate) fn thread_number() -> u32 {
+    // SAFETY: has no arguments.
+    unsafe { syscall(number::GETTID, [0; 6]) as u32 }
+}
+
+/// Yields in the kernel.
+pub(crate) fn yield_now() -> isize {
+    // SAFETY: has no arguments.
+    unsafe { syscall(number::SCHED_YIELD, [0; 6]) }
+}
+
+/// The processors that a thread may run on, as a bit mask.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Processors([u64; 16]);
+
+impl Processors {
+    /// Those of the calling thread.
+    pub(crate) fn allowed() -> Self {
+        let mut mask = [0_u64; 16];
+        let args = [0, size_of_val(&mask), mask.as_mut_ptr() as usize, 0, 0, 0];
+        // SAFETY: the mask is as large as it is said to be.
+        unsafe { syscall(number::SCHED_GETAFFINITY, args) };
+        Self(mask)
+    }
+
+    /// The one on which the calling thread runs now.
+    pub(crate) fn present() -> Self {
+        let mut cpu = 0_u32;
+        let args = [std::ptr::from_mut(&mut cpu) as usize, 0, 0, 0, 0, 0];
+        // SAFETY: the kernel writes one number.
+        unsafe { syscall(number::GETCPU, args) };
+        let mut mask = [0; 16];
+        let index = (cpu as usize / 64).min(15);
+        mask[index] = 1 << (cpu % 64);
+        Self(mask)
+    }
+
+    /// Keeps the calling thread to these. A refusal costs only speed.
+    pub(crate) fn confine(&self) {
+        let args = [0, size_of_val(&self.0), self.0.as_ptr() as usize, 0, 0, 0];
+        // SAFETY: the mask is as large as it is said to be.
+        unsafe { syscall(number::SCHED_SETAFFINITY, args) };
+    }
+}
+
+/// Sleeps in real time.
+///
+/// # Safety
+///
+/// The pointers must be those that a caller of `clock_nanosleep` gives.
+pub(crate) unsafe fn clock_nanosleep(
+    clock: i32,
+    flags: i32,
+    request: *const Timespec,
+    remaining: *mut Timespec,
+) -> isize {
+    let args = [
+        clock as usize,
+        flags as usize,
+        request as usize,
+        remaining as usize,
+        0,
+        0,
+    ];
+    // SAFETY: the caller vouches for the pointers.
+    unsafe { syscall(number::CLOCK_NANOSLEEP, args) }
+}

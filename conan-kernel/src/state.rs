@@ -1,0 +1,426 @@
+//! The engine's state, under its one lock: threads, queues, timers.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+
+use crate::handover::{Go, Slot};
+use crate::lock::{Guard, Lock};
+use crate::me;
+use crate::raw;
+use crate::schedule::Strategy;
+
+/// A managed thread, for the life of the process.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct ThreadId(pub(crate) usize);
+
+impl ThreadId {
+    /// A number that tells threads apart.
+    pub fn number(self) -> usize {
+        self.0
+    }
+}
+
+/// What a thread waits for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Cause {
+    /// A wake at this address: a lock, a condition variable, a channel.
+    Futex(usize),
+    /// Time.
+    Sleep,
+    /// The end of another thread.
+    Join(ThreadId),
+    /// The owner of the world, by [`park`](crate::park).
+    Park,
+}
+
+/// A blocked thread.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Blocked {
+    /// What it waits for.
+    pub cause: Cause,
+    /// Virtual nanoseconds at which it began to wait.
+    pub since: u64,
+    /// Virtual nanoseconds at which it gives up.
+    pub deadline: Option<u64>,
+}
+
+/// How a wait came to its end.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Wake {
+    /// The thread that woke it; nothing for time, or a thread outside.
+    pub by: Option<ThreadId>,
+    /// What the waker had said of itself by [`set_tag`](crate::set_tag).
+    pub tag: u64,
+    /// True if the time was up.
+    pub timed_out: bool,
+    /// Virtual nanoseconds of the wake.
+    pub at: u64,
+}
+
+/// Why a run was not exact.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Inexact {
+    /// The thread that left the engine's hands.
+    pub thread: ThreadId,
+    /// True if it was computing or polling; false if it was blocked in
+    /// something that the engine does not see.
+    pub running: bool,
+    /// What it had said of itself.
+    pub tag: u64,
+}
+
+/// What is known of a managed thread.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ThreadInfo {
+    /// The thread.
+    pub id: ThreadId,
+    /// True if a managed thread started it, not the owner of the world.
+    pub is_component: bool,
+    /// True if it has ended.
+    pub is_finished: bool,
+    /// What it waits for, if it is blocked.
+    pub blocked: Option<Blocked>,
+    /// How its last wait came to an end.
+    pub last_wake: Option<Wake>,
+    /// What it said of itself last.
+    pub tag: u64,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Phase {
+    Ready,
+    Running,
+    Blocked(Blocked),
+    /// Out of the engine's hands for a while.
+    Outside,
+    Finished,
+    Abandoned,
+}
+
+pub(crate) struct Thread {
+    pub(crate) slot: &'static Slot,
+    pub(crate) world: u64,
+    pub(crate) is_component: bool,
+    pub(crate) phase: Phase,
+    pub(crate) bitset: u32,
+    pub(crate) timer: Option<(u64, u64)>,
+    pub(crate) last_wake: Option<Wake>,
+    pub(crate) tag: u64,
+    pub(crate) reads: u32,
+}
+
+pub(crate) struct State {
+    /// The number of the world that is open, 0 for none.
+    pub(crate) world: u64,
+    pub(crate) threads: Vec<Thread>,
+    pub(crate) ready: VecDeque<ThreadId>,
+    /// Ready, but they have said that others should go first.
+    pub(crate) yielded: VecDeque<ThreadId>,
+    pub(crate) current: Option<ThreadId>,
+    pub(crate) queues: BTreeMap<usize, VecDeque<ThreadId>>,
+    pub(crate) timers: BTreeMap<(u64, u64), ThreadId>,
+    pub(crate) by_pthread: BTreeMap<usize, ThreadId>,
+    pub(crate) strategy: Option<Box<dyn Strategy>>,
+    pub(crate) now: u64,
+    /// Time does not creep beyond this.
+    pub(crate) horizon: u64,
+    pub(crate) outside: usize,
+    pub(crate) inexact: Vec<Inexact>,
+    sequence: u64,
+    /// Rounds in which threads did nothing but yield.
+    idle_rounds: u32,
+    pub(crate) affinity: Option<raw::Processors>,
+}
+
+/// The engine's one lock.
+static STATE: Lock<State> = Lock::new(State {
+    world: 0,
+    threads: Vec::new(),
+    ready: VecDeque::new(),
+    yielded: VecDeque::new(),
+    current: None,
+    queues: BTreeMap::new(),
+    timers: BTreeMap::new(),
+    by_pthread: BTreeMap::new(),
+    strategy: None,
+    now: 0,
+    horizon: 0,
+    outside: 0,
+    inexact: Vec::new(),
+    sequence: 0,
+    idle_rounds: 0,
+    affinity: None,
+});
+
+/// True once there has been any managed thread: before that nobody outside
+/// needs to look for managed ones to wake.
+pub(crate) static ANY_MANAGED: AtomicBool = AtomicBool::new(false);
+
+/// 1 while no managed thread has the turn; the owner of the world waits for it.
+pub(crate) static STOPPED: AtomicU32 = AtomicU32::new(1);
+
+/// Counts hand-overs, for the watchdog.
+pub(crate) static SWITCHES: AtomicU32 = AtomicU32::new(0);
+
+/// Locks the state. The caller must be inside the engine.
+pub(crate) fn lock() -> Guard<'static, State> {
+    STATE.lock()
+}
+
+impl State {
+    /// Registers a thread that is about to start.
+    pub(crate) fn register(&mut self, is_component: bool) -> &'static Slot {
+        ANY_MANAGED.store(true, Ordering::SeqCst);
+        let slot = Slot::new(ThreadId(self.threads.len()));
+        self.threads.push(Thread {
+            slot,
+            world: self.world,
+            is_component,
+            phase: Phase::Ready,
+            bitset: u32::MAX,
+            timer: None,
+            last_wake: None,
+            tag: 0,
+            reads: 0,
+        });
+        slot
+    }
+
+    pub(crate) fn thread(&mut self, id: ThreadId) -> &mut Thread {
+        &mut self.threads[id.0]
+    }
+
+    pub(crate) fn make_ready(&mut self, id: ThreadId) {
+        self.thread(id).phase = Phase::Ready;
+        self.ready.push_back(id);
+        self.progress();
+    }
+
+    /// Something happened: nobody is merely spinning.
+    pub(crate) fn progress(&mut self) {
+        self.idle_rounds = 0;
+    }
+
+    pub(crate) fn next_deadline(&self) -> Option<u64> {
+        self.timers.keys().next().map(|(deadline, _)| *deadline)
+    }
+
+    /// Fires the first timer if it is due. True if it was.
+    pub(crate) fn fire_one(&mut self) -> bool {
+        let Some((&(deadline, sequence), &id)) = self.timers.iter().next() else {
+            return false;
+        };
+        if deadline > self.now {
+            return false;
+        }
+        self.timers.remove(&(deadline, sequence));
+        let at = self.now;
+        self.end_wait(
+            id,
+            Wake {
+                by: None,
+                tag: 0,
+                timed_out: true,
+                at,
+            },
+        );
+        true
+    }
+
+    /// Takes a blocked thread out of its queue and timer and makes it ready.
+    pub(crate) fn end_wait(&mut self, id: ThreadId, wake: Wake) {
+        let world = self.world;
+        let thread = self.thread(id);
+        let phase = thread.phase;
+        let timer = thread.timer.take();
+        thread.last_wake = Some(wake);
+        // A thread that an earlier world left behind belongs to this one now.
+        thread.world = world;
+        if let Some(timer) = timer {
+            self.timers.remove(&timer);
+        }
+        if let Phase::Blocked(Blocked {
+            cause: Cause::Futex(address),
+            ..
+        }) = phase
+        {
+            self.leave_queue(address, id);
+        }
+        if world == 0 {
+            // Nobody schedules: it goes its own way.
+            self.thread(id).phase = Phase::Finished;
+            let slot = self.thread(id).slot;
+            slot.release();
+            return;
+        }
+        self.make_ready(id);
+    }
+
+    fn leave_queue(&mut self, address: usize, id: ThreadId) {
+        if let Some(queue) = self.queues.get_mut(&address) {
+            queue.retain(|&waiting| waiting != id);
+            if queue.is_empty() {
+                self.queues.remove(&address);
+            }
+        }
+    }
+
+    /// Puts a thread to wait. The caller passes the turn on.
+    pub(crate) fn begin_wait(&mut self, id: ThreadId, cause: Cause, deadline: Option<u64>) {
+        self.progress();
+        let since = self.now;
+        if let Cause::Futex(address) = cause {
+            self.queues.entry(address).or_default().push_back(id);
+        }
+        let timer = deadline.map(|deadline| {
+            self.sequence += 1;
+            (deadline, self.sequence)
+        });
+        if let Some(timer) = timer {
+            self.timers.insert(timer, id);
+        }
+        let thread = self.thread(id);
+        thread.timer = timer;
+        thread.reads = 0;
+        thread.phase = Phase::Blocked(Blocked {
+            cause,
+            since,
+            deadline,
+        });
+    }
+
+    /// Gives the turn to the next thread, or tells the owner that there is
+    /// none.
+    pub(crate) fn pass_on(&mut self) {
+        self.current = None;
+        loop {
+            if self.ready.is_empty() && !self.wake_the_yielded() {
+                STOPPED.store(1, Ordering::Release);
+                raw::wake_all(&STOPPED);
+                return;
+            }
+            let index = match &mut self.strategy {
+                Some(strategy) => strategy.next(self.ready.make_contiguous()),
+                None => 0,
+            };
+            let Some(id) = self.ready.remove(index) else {
+                continue;
+            };
+            self.thread(id).phase = Phase::Running;
+            self.current = Some(id);
+            SWITCHES.fetch_add(1, Ordering::Relaxed);
+            let slot = self.thread(id).slot;
+            slot.unpark();
+            return;
+        }
+    }
+
+    /// Only yielding threads are left: they go on, and time creeps, so that
+    /// what they wait for can come. False if there are none, or if time has
+    /// come as far as it may.
+    fn wake_the_yielded(&mut self) -> bool {
+        if self.yielded.is_empty() {
+            return false;
+        }
+        self.idle_rounds += 1;
+        if self.idle_rounds > 1 {
+            let step = 1000_u64 << (self.idle_rounds / 4).min(30);
+            let limit = self.next_deadline().unwrap_or(u64::MAX).min(self.horizon);
+            self.now = self.now.max(limit.min(self.now.saturating_add(step)));
+            if self.fire_one() {
+                return true;
+            }
+            if self.now >= self.horizon {
+                self.idle_rounds = 0;
+                return false;
+            }
+        }
+        self.ready.append(&mut self.yielded);
+        true
+    }
+}
+
+/// Waits until it is the thread's turn again. The state's lock is given up.
+pub(crate) fn wait_for_turn(state: Guard<'static, State>, slot: &'static Slot) -> Go {
+    drop(state);
+    let go = slot.park();
+    if go == Go::Released {
+        me::become_free();
+    }
+    go
+}
+
+/// Blocks the calling managed thread. Returns how the wait ended; nothing if
+/// the thread was released meanwhile.
+pub(crate) fn block(
+    mut state: Guard<'static, State>,
+    slot: &'static Slot,
+    cause: Cause,
+    deadline: Option<u64>,
+) -> Option<Wake> {
+    state.begin_wait(slot.id, cause, deadline);
+    state.pass_on();
+    if wait_for_turn(state, slot) == Go::Released {
+        return None;
+    }
+    lock().thread(slot.id).last_wake
+}
+
+/// Locks the state on behalf of a managed thread. One that had left the
+/// engine's hands waits for its turn first.
+pub(crate) fn enter(slot: &'static Slot) -> Guard<'static, State> {
+    let mut state = lock();
+    if state.thread(slot.id).phase == Phase::Outside {
+        state.outside -= 1;
+        state.make_ready(slot.id);
+        if state.current.is_none() && STOPPED.load(Ordering::Acquire) == 0 {
+            state.pass_on();
+        }
+        wait_for_turn(state, slot);
+        state = lock();
+    } else if state.thread(slot.id).phase == Phase::Abandoned {
+        wait_for_turn(state, slot);
+        state = lock();
+    }
+    state
+}
+
+/// Lets the other threads go first.
+pub(crate) fn yield_turn(slot: &'static Slot) {
+    let mut state = enter(slot);
+    state.thread(slot.id).phase = Phase::Ready;
+    state.yielded.push_back(slot.id);
+    state.pass_on();
+    wait_for_turn(state, slot);
+}
+
+/// The calling managed thread has come to its end.
+pub(crate) fn finish(slot: &'static Slot) {
+    let mut state = enter(slot);
+    let at = state.now;
+    let tag = state.thread(slot.id).tag;
+    state.thread(slot.id).phase = Phase::Finished;
+    let is_joiner = |thread: &&Thread| matches!(thread.phase, Phase::Blocked(Blocked { cause: Cause::Join(id), .. }) if id == slot.id);
+    let joiners: Vec<ThreadId> = state
+        .threads
+        .iter()
+        .filter(is_joiner)
+        .map(|thread| thread.slot.id)
+        .collect();
+    for joiner in joiners {
+        let by = Some(slot.id);
+        state.end_wait(
+            joiner,
+            Wake {
+                by,
+                tag,
+                timed_out: false,
+                at,
+            },
+        );
+    }
+    state.progress();
+    if state.current == Some(slot.id) {
+        state.pass_on();
+    }
+}

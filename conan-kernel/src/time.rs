@@ -1,0 +1,61 @@
+//! Virtual time, as managed threads see it.
+
+use std::sync::OnceLock;
+
+use crate::handover::Slot;
+use crate::me::Inside;
+use crate::raw::{ETIMEDOUT, Timespec};
+use crate::state::{self, Cause, Wake};
+
+pub(crate) const CLOCK_REALTIME: i32 = 0;
+pub(crate) const CLOCK_MONOTONIC: i32 = 1;
+
+/// After so many readings without anything else happening a thread is taken
+/// to wait for the clock.
+const MANY_READINGS: u32 = 1000;
+
+/// The system clock minus the monotonic one, in nanoseconds, the same for the
+/// life of the process.
+pub(crate) fn realtime_offset() -> u64 {
+    static OFFSET: OnceLock<u64> = OnceLock::new();
+    *OFFSET.get_or_init(|| {
+        let real = crate::interpose::real_clock(CLOCK_REALTIME);
+        real.saturating_sub(crate::interpose::real_clock(CLOCK_MONOTONIC))
+    })
+}
+
+/// A reading of the clock. Two readings differ.
+pub(crate) fn read(slot: &'static Slot) -> u64 {
+    let _inside = Inside::enter();
+    let mut state = state::enter(slot);
+    state.now += 1;
+    let thread = state.thread(slot.id);
+    thread.reads += 1;
+    if thread.reads > MANY_READINGS {
+        drop(state);
+        state::yield_turn(slot);
+        state = state::lock();
+    }
+    state.now
+}
+
+/// Sleeps until a point of virtual time.
+pub(crate) fn sleep(slot: &'static Slot, length: impl FnOnce(u64) -> u64) -> isize {
+    let _inside = Inside::enter();
+    let state = state::enter(slot);
+    let deadline = length(state.now);
+    match state::block(state, slot, Cause::Sleep, Some(deadline)) {
+        Some(Wake {
+            timed_out: true, ..
+        }) => 0,
+        _ => ETIMEDOUT,
+    }
+}
+
+/// A point of virtual time as `clock_gettime` gives it.
+pub(crate) fn as_clock(now: u64, clock: i32) -> Timespec {
+    match clock {
+        CLOCK_REALTIME => Timespec::from_ns(now.saturating_add(realtime_offset())),
+        _ => Timespec::from_ns(now),
+    }
+}

@@ -1,0 +1,306 @@
+//! Worlds: managed threads and their clock, in the hands of an owner.
+
+use std::sync::atomic::Ordering;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::{io, thread};
+
+use crate::interpose::{enter_managed, real_clock};
+use crate::me::{self, Inside};
+use crate::raw::{self, Processors};
+use crate::schedule::Strategy;
+use crate::selfcheck::{Unavailable, available};
+use crate::state::{self, Blocked, Cause, Inexact, Phase, STOPPED, ThreadId, ThreadInfo, Wake};
+use crate::time::CLOCK_MONOTONIC;
+use crate::watchdog::{PERIOD_NS, Watchdog};
+
+/// One world at a time: the next owner waits.
+static TURN: Mutex<()> = Mutex::new(());
+
+/// How many periods the owner waits for threads that have left its hands.
+const OUTSIDE_PERIODS: u32 = 25;
+
+/// Why a world stands still.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Stopped {
+    /// Every thread is blocked or has ended.
+    Quiescent,
+    /// Threads only yield, and time may not creep any further.
+    Yielding,
+}
+
+/// A set of managed threads and their clock. The thread that opens a world is
+/// its owner; it is not managed itself.
+#[derive(Debug)]
+pub struct World {
+    number: u64,
+    watchdog: Watchdog,
+    outside_periods: u32,
+    processors: Processors,
+    _turn: MutexGuard<'static, ()>,
+}
+
+impl World {
+    /// Opens a world; waits until no other one is open.
+    pub fn open(strategy: impl Strategy + 'static) -> Result<Self, Unavailable> {
+        available()?;
+        let turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
+        let processors = Processors::allowed();
+        // All on one processor: a hand-over is ten times cheaper there.
+        let one = Processors::present();
+        one.confine();
+        let real_now = real_clock(CLOCK_MONOTONIC);
+        let _inside = Inside::enter();
+        let mut state = state::lock();
+        let number = state.worlds() + 1;
+        state.world = number;
+        state.strategy = Some(Box::new(strategy));
+        state.now = state.now.max(real_now);
+        state.inexact.clear();
+        state.affinity = Some(one);
+        Ok(Self {
+            number,
+            watchdog: Watchdog::default(),
+            outside_periods: 0,
+            processors,
+            _turn: turn,
+        })
+    }
+
+    /// Starts a managed thread. It runs when its turn comes.
+    pub fn spawn(
+        &mut self,
+        name: &str,
+        job: impl FnOnce() + Send + 'static,
+    ) -> io::Result<ThreadId> {
+        let slot = {
+            let _inside = Inside::enter();
+            state::lock().register(false)
+        };
+        let body = move || {
+            enter_managed(slot);
+            job();
+        };
+        let spawned = thread::Builder::new().name(name.to_owned()).spawn(body);
+        let _inside = Inside::enter();
+        let mut state = state::lock();
+        match spawned {
+            Ok(_) => state.make_ready(slot.id),
+            Err(_) => state.thread(slot.id).phase = Phase::Finished,
+        }
+        spawned.map(|_| slot.id)
+    }
+
+    /// Lets the threads run until none is ready, at the present time. Where
+    /// threads only yield, time creeps, but not beyond `horizon`.
+    pub fn run(&mut self, horizon: u64) -> Stopped {
+        loop {
+            {
+                let _inside = Inside::enter();
+                let mut state = state::lock();
+                state.horizon = horizon;
+                if state.current.is_none() {
+                    STOPPED.store(0, Ordering::Release);
+                    state.pass_on();
+                }
+            }
+            while STOPPED.load(Ordering::Acquire) == 0 {
+                raw::wait(&STOPPED, 0, Some(PERIOD_NS));
+                if STOPPED.load(Ordering::Acquire) == 0 {
+                    let _inside = Inside::enter();
+                    self.watchdog.look(&mut state::lock());
+                }
+            }
+            let (outside, yielding) = {
+                let _inside = Inside::enter();
+                let state = state::lock();
+                (state.outside, !state.yielded.is_empty())
+            };
+            if outside == 0 {
+                self.outside_periods = 0;
+            } else if self.outside_periods < OUTSIDE_PERIODS {
+                // Real input and output that ends by itself is waited for.
+                self.outside_periods += 1;
+                raw::wait(&STOPPED, 1, Some(PERIOD_NS));
+                continue;
+            }
+            return if yielding {
+                Stopped::Yielding
+            } else {
+                Stopped::Quiescent
+            };
+        }
+    }
+
+    /// The present virtual time in nanoseconds.
+    pub fn now(&self) -> u64 {
+        let _inside = Inside::enter();
+        state::lock().now
+    }
+
+    /// When the next timed wait or sleep gives up.
+    pub fn next_deadline(&self) -> Option<u64> {
+        let _inside = Inside::enter();
+        state::lock().next_deadline()
+    }
+
+    /// Moves time on to `time`, if it is not there already.
+    pub fn advance_to(&mut self, time: u64) {
+        let _inside = Inside::enter();
+        let mut state = state::lock();
+        state.now = state.now.max(time);
+    }
+
+    /// Ends the first wait that is due. True if there was one.
+    pub fn fire_one(&mut self) -> bool {
+        let _inside = Inside::enter();
+        state::lock().fire_one()
+    }
+
+    /// What is known of every thread of this world.
+    pub fn threads(&self) -> Vec<ThreadInfo> {
+        let _inside = Inside::enter();
+        let state = state::lock();
+        let own = state
+            .threads
+            .iter()
+            .filter(|thread| thread.world == self.number);
+        own.map(|thread| ThreadInfo {
+            id: thread.slot.id,
+            is_component: thread.is_component,
+            is_finished: thread.phase == Phase::Finished,
+            blocked: match thread.phase {
+                Phase::Blocked(blocked) => Some(blocked),
+                _ => None,
+            },
+            last_wake: thread.last_wake,
+            tag: thread.tag,
+        })
+        .collect()
+    }
+
+    /// The backtrace of a blocked thread.
+    pub fn backtrace(&self, id: ThreadId) -> Option<String> {
+        let _inside = Inside::enter();
+        let slot = {
+            let mut state = state::lock();
+            let thread = state.thread(id);
+            matches!(thread.phase, Phase::Blocked(_)).then_some(thread.slot)
+        }?;
+        slot.backtrace()
+    }
+
+    /// Why the run was not exact so far; nothing if it was.
+    pub fn inexact(&self) -> Vec<Inexact> {
+        let _inside = Inside::enter();
+        state::lock().inexact.clone()
+    }
+}
+
+impl Drop for World {
+    /// Abandons the owner's threads that have not ended: they stay parked for
+    /// the life of the process. Threads of the component that wait for a wake
+    /// may be woken by a later world, or by nobody.
+    fn drop(&mut self) {
+        let _inside = Inside::enter();
+        let mut state = state::lock();
+        state.close(self.number);
+        drop(state);
+        self.processors.confine();
+    }
+}
+
+impl state::State {
+    fn worlds(&self) -> u64 {
+        self.threads
+            .iter()
+            .map(|thread| thread.world)
+            .max()
+            .unwrap_or(0)
+    }
+
+    fn close(&mut self, number: u64) {
+        self.world = 0;
+        self.strategy = None;
+        self.ready.clear();
+        self.yielded.clear();
+        self.timers.clear();
+        for index in 0..self.threads.len() {
+            let thread = &mut self.threads[index];
+            thread.timer = None;
+            if thread.world != number {
+                continue;
+            }
+            let may_live_on = thread.is_component
+                && matches!(
+                    thread.phase,
+                    Phase::Blocked(Blocked {
+                        cause: Cause::Futex(_),
+                        ..
+                    })
+                );
+            if thread.phase == Phase::Finished || may_live_on {
+                continue;
+            }
+            if thread.phase == Phase::Outside {
+                self.outside -= 1;
+            }
+            let phase = self.threads[index].phase;
+            self.threads[index].phase = Phase::Abandoned;
+            if let Phase::Blocked(Blocked {
+                cause: Cause::Futex(address),
+                ..
+            }) = phase
+                && let Some(queue) = self.queues.get_mut(&address)
+            {
+                queue.retain(|id| id.0 != index);
+            }
+        }
+        self.queues.retain(|_, queue| !queue.is_empty());
+    }
+}
+
+/// The managed thread that calls this, if it is one.
+pub fn current_thread() -> Option<ThreadId> {
+    me::slot().map(|slot| slot.id)
+}
+
+/// Suspends the calling managed thread until the owner of its world calls
+/// [`unpark`]. Does nothing on other threads.
+pub fn park() {
+    if let Some(slot) = me::managed() {
+        let _inside = Inside::enter();
+        let state = state::enter(slot);
+        state::block(state, slot, Cause::Park, None);
+    }
+}
+
+/// Makes a thread ready that waits in [`park`].
+pub fn unpark(id: ThreadId) {
+    let _inside = Inside::enter();
+    let mut state = state::lock();
+    let phase = state.thread(id).phase;
+    if matches!(
+        phase,
+        Phase::Blocked(Blocked {
+            cause: Cause::Park,
+            ..
+        })
+    ) {
+        let at = state.now;
+        let wake = Wake {
+            by: None,
+            tag: 0,
+            timed_out: false,
+            at,
+        };
+        state.end_wait(id, wake);
+    }
+}
+
+/// Says something about the calling thread, for whoever looks at it later.
+pub fn set_tag(tag: u64) {
+    if let Some(slot) = me::managed() {
+        let _inside = Inside::enter();
+        state::enter(slot).thread(slot.id).tag = tag;
+    }
+}
