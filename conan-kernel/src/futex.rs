@@ -1,7 +1,7 @@
 //! The futex, emulated: the word is compared and the thread queued under the
 //! engine's lock, so that no wake can fall between.
 
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::atomic::{AtomicU32, Ordering, fence};
 
 use crate::handover::Slot;
 use crate::me::Inside;
@@ -106,7 +106,7 @@ fn wake(slot: Option<&'static Slot>, mut args: [usize; 6], count: usize, bitset:
             state.start_if_idle();
         }
     }
-    if woken == count {
+    if woken == count || !waiters_at(args[0]).is_any() {
         return woken as isize;
     }
     args[2] = count - woken;
@@ -153,8 +153,42 @@ pub(crate) unsafe fn unmanaged(args: [usize; 6]) -> isize {
             _ => {}
         }
     }
+    let waits = matches!(operation & COMMAND, WAIT | WAIT_BITSET);
+    let _waiting = waits.then(|| waiters_at(args[0]).enter());
     // SAFETY: the caller's own call.
     unsafe { raw::syscall(raw::FUTEX, args) }
+}
+
+/// How many threads outside wait at the addresses that share a place in the
+/// table. A wake by a managed thread goes on to the kernel only if there is
+/// one: a waiter counts itself before the kernel compares the word, and a
+/// waker looks after it has changed the word.
+static OUTSIDE_WAITERS: [Waiters; 256] = [const { Waiters(AtomicU32::new(0)) }; 256];
+
+struct Waiters(AtomicU32);
+
+fn waiters_at(address: usize) -> &'static Waiters {
+    &OUTSIDE_WAITERS[(address >> 2) % OUTSIDE_WAITERS.len()]
+}
+
+impl Waiters {
+    fn is_any(&self) -> bool {
+        fence(Ordering::SeqCst);
+        self.0.load(Ordering::SeqCst) > 0
+    }
+
+    fn enter(&self) -> Waiting<'_> {
+        self.0.fetch_add(1, Ordering::SeqCst);
+        Waiting(self)
+    }
+}
+
+struct Waiting<'w>(&'w Waiters);
+
+impl Drop for Waiting<'_> {
+    fn drop(&mut self) {
+        self.0.0.fetch_sub(1, Ordering::SeqCst);
+    }
 }
 
 impl State {

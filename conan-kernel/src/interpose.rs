@@ -201,7 +201,7 @@ unsafe extern "C" fn pthread_create(
     };
     let _inside = Inside::enter();
     let mut state = state::enter(creator);
-    let slot = state.register(true);
+    let slot = state.register(None);
     let start = Box::into_raw(Box::new(Start {
         routine,
         argument,

@@ -33,4 +33,4 @@ mod world;
 pub use schedule::{Fifo, Strategy};
 pub use selfcheck::{Unavailable, available};
 pub use state::{Blocked, Cause, Inexact, ThreadId, ThreadInfo, Wake};
-pub use world::{Stopped, World, current_thread, park, set_tag, unpark};
+pub use world::{Stopped, World, current_thread, last_wake, park, set_tag, unpark};

@@ -74,6 +74,8 @@ pub struct Inexact {
 pub struct ThreadInfo {
     /// The thread.
     pub id: ThreadId,
+    /// The name that the owner of the world gave it.
+    pub name: Option<String>,
     /// True if a managed thread started it, not the owner of the world.
     pub is_component: bool,
     /// True if it has ended.
@@ -99,7 +101,8 @@ pub(crate) enum Phase {
 
 pub(crate) struct Thread {
     pub(crate) slot: &'static Slot,
-    pub(crate) world: u64,
+    pub(crate) is_member: bool,
+    pub(crate) name: Option<String>,
     pub(crate) is_component: bool,
     pub(crate) phase: Phase,
     pub(crate) bitset: u32,
@@ -107,11 +110,16 @@ pub(crate) struct Thread {
     pub(crate) last_wake: Option<Wake>,
     pub(crate) tag: u64,
     pub(crate) reads: u32,
+    /// The threads that wait for its end.
+    pub(crate) joiners: Vec<ThreadId>,
 }
 
 pub(crate) struct State {
-    /// The number of the world that is open, 0 for none.
-    pub(crate) world: u64,
+    /// True while a world is open.
+    pub(crate) open: bool,
+    /// The threads of the open world: its own, and those of earlier ones that
+    /// it has woken.
+    pub(crate) members: Vec<ThreadId>,
     pub(crate) threads: Vec<Thread>,
     pub(crate) ready: VecDeque<ThreadId>,
     /// Ready, but they have said that others should go first.
@@ -134,7 +142,8 @@ pub(crate) struct State {
 
 /// The engine's one lock.
 static STATE: Lock<State> = Lock::new(State {
-    world: 0,
+    open: false,
+    members: Vec::new(),
     threads: Vec::new(),
     ready: VecDeque::new(),
     yielded: VecDeque::new(),
@@ -169,19 +178,22 @@ pub(crate) fn lock() -> Guard<'static, State> {
 
 impl State {
     /// Registers a thread that is about to start.
-    pub(crate) fn register(&mut self, is_component: bool) -> &'static Slot {
+    pub(crate) fn register(&mut self, name: Option<&str>) -> &'static Slot {
         ANY_MANAGED.store(true, Ordering::SeqCst);
         let slot = Slot::new(ThreadId(self.threads.len()));
+        self.members.push(slot.id);
         self.threads.push(Thread {
             slot,
-            world: self.world,
-            is_component,
+            is_member: true,
+            name: name.map(str::to_owned),
+            is_component: name.is_none(),
             phase: Phase::Ready,
             bitset: u32::MAX,
             timer: None,
             last_wake: None,
             tag: 0,
             reads: 0,
+            joiners: Vec::new(),
         });
         slot
     }
@@ -229,13 +241,14 @@ impl State {
 
     /// Takes a blocked thread out of its queue and timer and makes it ready.
     pub(crate) fn end_wait(&mut self, id: ThreadId, wake: Wake) {
-        let world = self.world;
         let thread = self.thread(id);
         let phase = thread.phase;
         let timer = thread.timer.take();
         thread.last_wake = Some(wake);
         // A thread that an earlier world left behind belongs to this one now.
-        thread.world = world;
+        if !std::mem::replace(&mut thread.is_member, true) {
+            self.members.push(id);
+        }
         if let Some(timer) = timer {
             self.timers.remove(&timer);
         }
@@ -246,7 +259,7 @@ impl State {
         {
             self.leave_queue(address, id);
         }
-        if world == 0 {
+        if !self.open {
             // Nobody schedules: it goes its own way.
             self.thread(id).phase = Phase::Finished;
             let slot = self.thread(id).slot;
@@ -256,7 +269,7 @@ impl State {
         self.make_ready(id);
     }
 
-    fn leave_queue(&mut self, address: usize, id: ThreadId) {
+    pub(crate) fn leave_queue(&mut self, address: usize, id: ThreadId) {
         if let Some(queue) = self.queues.get_mut(&address) {
             queue.retain(|&waiting| waiting != id);
             if queue.is_empty() {
@@ -269,8 +282,10 @@ impl State {
     pub(crate) fn begin_wait(&mut self, id: ThreadId, cause: Cause, deadline: Option<u64>) {
         self.progress();
         let since = self.now;
-        if let Cause::Futex(address) = cause {
-            self.queues.entry(address).or_default().push_back(id);
+        match cause {
+            Cause::Futex(address) => self.queues.entry(address).or_default().push_back(id),
+            Cause::Join(other) => self.thread(other).joiners.push(id),
+            Cause::Sleep | Cause::Park => {}
         }
         let timer = deadline.map(|deadline| {
             self.sequence += 1;
@@ -400,13 +415,7 @@ pub(crate) fn finish(slot: &'static Slot) {
     let at = state.now;
     let tag = state.thread(slot.id).tag;
     state.thread(slot.id).phase = Phase::Finished;
-    let is_joiner = |thread: &&Thread| matches!(thread.phase, Phase::Blocked(Blocked { cause: Cause::Join(id), .. }) if id == slot.id);
-    let joiners: Vec<ThreadId> = state
-        .threads
-        .iter()
-        .filter(is_joiner)
-        .map(|thread| thread.slot.id)
-        .collect();
+    let joiners = std::mem::take(&mut state.thread(slot.id).joiners);
     for joiner in joiners {
         let by = Some(slot.id);
         state.end_wait(

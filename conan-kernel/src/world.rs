@@ -32,7 +32,6 @@ pub enum Stopped {
 /// its owner; it is not managed itself.
 #[derive(Debug)]
 pub struct World {
-    number: u64,
     watchdog: Watchdog,
     outside_periods: u32,
     processors: Processors,
@@ -51,14 +50,12 @@ impl World {
         let real_now = real_clock(CLOCK_MONOTONIC);
         let _inside = Inside::enter();
         let mut state = state::lock();
-        let number = state.worlds() + 1;
-        state.world = number;
+        state.open = true;
         state.strategy = Some(Box::new(strategy));
         state.now = state.now.max(real_now);
         state.inexact.clear();
         state.affinity = Some(one);
         Ok(Self {
-            number,
             watchdog: Watchdog::default(),
             outside_periods: 0,
             processors,
@@ -74,7 +71,7 @@ impl World {
     ) -> io::Result<ThreadId> {
         let slot = {
             let _inside = Inside::enter();
-            state::lock().register(false)
+            state::lock().register(Some(name))
         };
         let body = move || {
             enter_managed(slot);
@@ -160,12 +157,10 @@ impl World {
     pub fn threads(&self) -> Vec<ThreadInfo> {
         let _inside = Inside::enter();
         let state = state::lock();
-        let own = state
-            .threads
-            .iter()
-            .filter(|thread| thread.world == self.number);
+        let own = state.members.iter().map(|id| &state.threads[id.0]);
         own.map(|thread| ThreadInfo {
             id: thread.slot.id,
+            name: thread.name.clone(),
             is_component: thread.is_component,
             is_finished: thread.phase == Phase::Finished,
             blocked: match thread.phase {
@@ -203,59 +198,47 @@ impl Drop for World {
     fn drop(&mut self) {
         let _inside = Inside::enter();
         let mut state = state::lock();
-        state.close(self.number);
+        state.close();
         drop(state);
         self.processors.confine();
     }
 }
 
 impl state::State {
-    fn worlds(&self) -> u64 {
-        self.threads
-            .iter()
-            .map(|thread| thread.world)
-            .max()
-            .unwrap_or(0)
-    }
-
-    fn close(&mut self, number: u64) {
-        self.world = 0;
+    fn close(&mut self) {
+        self.open = false;
         self.strategy = None;
+        self.current = None;
         self.ready.clear();
         self.yielded.clear();
-        self.timers.clear();
-        for index in 0..self.threads.len() {
-            let thread = &mut self.threads[index];
-            thread.timer = None;
-            if thread.world != number {
+        for id in std::mem::take(&mut self.members) {
+            let thread = self.thread(id);
+            let phase = thread.phase;
+            let is_component = thread.is_component;
+            thread.is_member = false;
+            thread.joiners.clear();
+            if let Some(timer) = thread.timer.take() {
+                self.timers.remove(&timer);
+            }
+            let waits_at = match phase {
+                Phase::Blocked(Blocked {
+                    cause: Cause::Futex(address),
+                    ..
+                }) => Some(address),
+                _ => None,
+            };
+            // A pool's idle worker may be woken again by whoever uses the pool.
+            if phase == Phase::Finished || (is_component && waits_at.is_some()) {
                 continue;
             }
-            let may_live_on = thread.is_component
-                && matches!(
-                    thread.phase,
-                    Phase::Blocked(Blocked {
-                        cause: Cause::Futex(_),
-                        ..
-                    })
-                );
-            if thread.phase == Phase::Finished || may_live_on {
-                continue;
-            }
-            if thread.phase == Phase::Outside {
+            self.thread(id).phase = Phase::Abandoned;
+            if phase == Phase::Outside {
                 self.outside -= 1;
             }
-            let phase = self.threads[index].phase;
-            self.threads[index].phase = Phase::Abandoned;
-            if let Phase::Blocked(Blocked {
-                cause: Cause::Futex(address),
-                ..
-            }) = phase
-                && let Some(queue) = self.queues.get_mut(&address)
-            {
-                queue.retain(|id| id.0 != index);
+            if let Some(address) = waits_at {
+                self.leave_queue(address, id);
             }
         }
-        self.queues.retain(|_, queue| !queue.is_empty());
     }
 }
 
@@ -272,6 +255,17 @@ pub fn park() {
         let state = state::enter(slot);
         state::block(state, slot, Cause::Park, None);
     }
+}
+
+/// How the last wait of the calling managed thread came to its end, and the
+/// name of the thread that ended it.
+pub fn last_wake() -> Option<(Wake, Option<String>)> {
+    let slot = me::managed()?;
+    let _inside = Inside::enter();
+    let mut state = state::enter(slot);
+    let wake = state.thread(slot.id).last_wake?;
+    let name = wake.by.and_then(|by| state.thread(by).name.clone());
+    Some((wake, name))
 }
 
 /// Makes a thread ready that waits in [`park`].

@@ -17,6 +17,7 @@ pub use r#virtual::Virtual;
 pub use wall::Wall;
 
 use crate::clock::Clock;
+use crate::event::Place;
 
 /// A way for time to pass.
 pub trait Engine: Send + Sync {
@@ -34,6 +35,11 @@ pub type Job = Box<dyn FnOnce() + Send>;
 pub trait Session {
     /// A clock for the sequence's threads to wait for.
     fn clock(&self) -> Arc<dyn Clock>;
+
+    /// What the threads of the sequence can ask.
+    fn witness(&self) -> Arc<dyn Witness> {
+        Arc::new(Blind)
+    }
 
     /// Starts a thread of the sequence.
     fn spawn(&mut self, name: &str, job: Job) -> std::io::Result<()>;
@@ -67,6 +73,36 @@ pub trait Watch {
     /// Waits up to `limit` for it; true if it has come.
     fn wait(&self, limit: Duration) -> bool;
 }
+
+/// What the threads themselves can ask an engine.
+pub trait Witness: std::fmt::Debug + Send + Sync {
+    /// The calling thread is about to run the code at this place.
+    fn at(&self, place: Place) {
+        let _ = place;
+    }
+
+    /// Who ended the calling thread's last wait, if the engine knows.
+    fn waker(&self) -> Option<Waker> {
+        None
+    }
+}
+
+/// Who woke a thread.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Waker {
+    /// The thread; nothing if it is not one of the script's.
+    pub thread: Option<String>,
+    /// The place of the script that the waker was at.
+    pub place: Option<Place>,
+    /// True if nobody did: the time was up.
+    pub time_out: bool,
+}
+
+/// A witness that has seen nothing.
+#[derive(Debug)]
+pub struct Blind;
+
+impl Witness for Blind {}
 
 /// What is known of a thread that is suspended for good.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
