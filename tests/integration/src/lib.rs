@@ -1,1 +1,19 @@
-//! To be written.
+//! Tests of the whole way, with real cargo, real rustc and real files.
+//!
+//! A [`Scratch`] is a crate outside the workspace, made from nothing for one
+//! test. All of them build in one target directory, with the workspace's own
+//! lock file, so that `conan-test` is compiled once. [`cargo_conan`] is the
+//! command, built from this workspace. Whatever runs comes back as [`Ran`],
+//! which says all it knows when an expectation fails.
+
+mod place;
+mod process;
+mod report;
+mod scratch;
+mod target;
+
+pub use place::{Place, place};
+pub use process::{LIMIT, Ran, Run, command};
+pub use report::Reports;
+pub use scratch::Scratch;
+pub use target::{cargo, cargo_conan, conan, target, workspace};

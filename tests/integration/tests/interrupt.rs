@@ -1,0 +1,242 @@
+//! Ctrl-C in the middle of `cargo conan run`.
+#![cfg(unix)]
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::io::{BufRead, BufReader, Read};
+use std::net::TcpListener;
+use std::os::unix::process::CommandExt;
+use std::path::PathBuf;
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::sync::mpsc;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use conan_integration::{LIMIT, Run, Scratch, target};
+
+/// Ticks longer than any test may take: it ends because the process does.
+const SCRIPT: &str = r#"
+#ticktime 240000
+
+#begin waits_for_minutes
+    #tick
+        #thread
+            eprintln!("the driver is process {}", std::process::id());
+        #end
+    #end
+    #tick
+        #thread
+            #valueCheck time() # 2 #end
+        #end
+    #end
+#end
+"#;
+
+/// An interruption must be heard in this time, whatever the script does.
+const SOON: Duration = Duration::from_secs(30);
+
+fn signal(name: &str, target: &str) {
+    let mut kill = Command::new("kill");
+    let sent = kill.args([name, "--", target]).status();
+    let sent = sent.expect("there is `kill`");
+    assert!(sent.success(), "{name} could not be sent to {target}");
+}
+
+/// A run on its way.
+struct Running {
+    child: Child,
+    /// What is written to standard error. The channel closes when nobody is
+    /// left who could write: neither the command nor a child of it.
+    lines: mpsc::Receiver<String>,
+    /// The driver's process, when it has come so far.
+    driver: Option<String>,
+}
+
+impl Running {
+    fn start(command: &mut Command) -> Self {
+        command.stderr(Stdio::piped());
+        let mut child = command.spawn().expect("the command can be started");
+        let stderr = child.stderr.take().expect("standard error is a pipe");
+        let (sender, lines) = mpsc::channel();
+        thread::spawn(move || {
+            let lines = BufReader::new(stderr).lines().map_while(Result::ok);
+            lines.map(|line| sender.send(line)).for_each(drop);
+        });
+        Self {
+            child,
+            lines,
+            driver: None,
+        }
+    }
+
+    fn hear(&mut self, limit: Duration) -> Result<String, mpsc::RecvTimeoutError> {
+        let line = self.lines.recv_timeout(limit)?;
+        if let Some(id) = line.strip_prefix("the driver is process ") {
+            self.driver = Some(id.to_owned());
+        }
+        Ok(line)
+    }
+
+    /// Waits until the driver is at its first tick.
+    fn wait_for_the_driver(&mut self) {
+        while self.driver.is_none() {
+            let heard = self.hear(LIMIT);
+            heard.expect("the driver comes to its first tick");
+        }
+    }
+
+    /// Waits until nobody is left, which must be soon. Returns how the command
+    /// ended, and the rest of what was said.
+    fn end(mut self) -> (ExitStatus, String) {
+        let end = Instant::now() + SOON;
+        let mut rest = String::new();
+        loop {
+            match self.hear(end.saturating_duration_since(Instant::now())) {
+                Ok(line) => rest.push_str(&format!("{line}\n")),
+                Err(mpsc::RecvTimeoutError::Disconnected) => break,
+                Err(mpsc::RecvTimeoutError::Timeout) => {
+                    if let Some(driver) = &self.driver {
+                        signal("-KILL", driver);
+                    }
+                    panic!("a process is left over, {SOON:?} after the signal; it said: {rest}");
+                }
+            }
+        }
+        (self.child.wait().expect("it has ended"), rest)
+    }
+}
+
+/// Starts a run, and sends it a signal when the first tick has come.
+fn interrupt(scratch: &Scratch, name: &str) -> (ExitStatus, String) {
+    scratch.write("slow.conan", SCRIPT);
+    let mut command = scratch.conan();
+    command.args(["run", "--clock", "wall", "slow.conan"]);
+    let mut running = Running::start(command.stdout(Stdio::null()));
+    running.wait_for_the_driver();
+    signal(name, &running.child.id().to_string());
+    running.end()
+}
+
+#[test]
+fn an_interrupted_run_ends_its_driver_and_says_so() {
+    let scratch = Scratch::new("interrupted");
+    let mut files = scratch.files();
+    files.insert(PathBuf::from("slow.conan"));
+    let (status, rest) = interrupt(&scratch, "-INT");
+    assert_eq!(status.code(), Some(130), "{rest}");
+    assert!(rest.contains("interrupted"), "{rest}");
+    assert!(!rest.contains("panicked"), "{rest}");
+    nothing_is_left(&scratch, &files);
+    // And the next run is none the worse.
+    let mut again = scratch.conan();
+    let ran = again.args(["run", "--ticktime", "20", "slow.conan"]).ran();
+    ran.exits_with(0).prints_line("Test cases: 1");
+}
+
+/// A job of a CI that is cancelled, or runs out of time.
+#[test]
+fn a_terminated_run_ends_its_driver_too() {
+    let scratch = Scratch::new("terminated");
+    let (status, rest) = interrupt(&scratch, "-TERM");
+    assert!(!status.success(), "{rest}");
+}
+
+/// Neither in the crate nor under the target directory.
+fn nothing_is_left(scratch: &Scratch, files: &BTreeSet<PathBuf>) {
+    assert_eq!(scratch.files(), *files, "nothing is left in the crate");
+    let folder = target().join("integration/conan/run");
+    let entries = fs::read_dir(&folder).expect("runs have scratch packages");
+    let entries = entries.flatten().filter(|entry| {
+        let name = entry.file_name();
+        name.to_string_lossy().contains(scratch.name())
+    });
+    let mut pending: Vec<PathBuf> = entries.map(|entry| entry.path()).collect();
+    assert!(!pending.is_empty(), "{} is in use", folder.display());
+    while let Some(folder) = pending.pop() {
+        for entry in fs::read_dir(&folder).into_iter().flatten().flatten() {
+            let path = entry.path();
+            let is_draft = entry.file_name().to_string_lossy().starts_with(".tmp");
+            assert!(!is_draft, "{} is half-written", path.display());
+            if path.is_dir() {
+                pending.push(path);
+            }
+        }
+    }
+}
+
+/// Tells the test that the build is under way, and waits for the end.
+const BUILD: &str = r#"
+use std::io::Read;
+fn main() {
+    let address = std::env::var("TELL").expect("the test says whom to tell");
+    let mut stream = std::net::TcpStream::connect(address).expect("the test listens");
+    let _ = stream.read(&mut [0]);
+}
+"#;
+
+#[test]
+fn an_interrupted_build_ends_cargo_and_what_cargo_started() {
+    let scratch = Scratch::new("interrupted_build");
+    scratch.write("slow.conan", SCRIPT);
+    scratch.write("build.rs", BUILD);
+    let files = scratch.files();
+    let listener = TcpListener::bind("127.0.0.1:0").expect("there is a port");
+    let address = listener.local_addr().expect("it has an address");
+    let mut command = scratch.conan();
+    command.args(["run", "slow.conan"]);
+    command.env("TELL", address.to_string());
+    // As a terminal does it: all processes in the foreground get the signal.
+    command.stdout(Stdio::null()).process_group(0);
+    let running = Running::start(&mut command);
+    let (sender, accepted) = mpsc::channel();
+    thread::spawn(move || sender.send(listener.accept()));
+    let accepted = accepted.recv_timeout(LIMIT);
+    let accepted = accepted.expect("the build script comes to run");
+    let (mut stream, _) = accepted.expect("it connects");
+
+    signal("-INT", &format!("-{}", running.child.id()));
+    let limited = stream.set_read_timeout(Some(SOON));
+    limited.expect("a time-out can be set");
+    let ended = stream.read(&mut [0]);
+    // It may be cut off in either way.
+    let is_over = ended.as_ref().map_or_else(is_reset, |read| *read == 0);
+    assert!(is_over, "the build script lives on: {ended:?}");
+    let (status, rest) = running.end();
+    assert_eq!(status.code(), Some(130), "{rest}");
+    assert!(rest.contains("interrupted"), "{rest}");
+    // It is no mistake of the package's.
+    assert!(!rest.contains("did not compile"), "{rest}");
+    nothing_is_left(&scratch, &files);
+}
+
+fn is_reset(error: &std::io::Error) -> bool {
+    error.kind() == std::io::ErrorKind::ConnectionReset
+}
+
+#[test]
+fn a_run_whose_reader_goes_away_leaves_no_driver_behind() {
+    let scratch = Scratch::new("reader_gone");
+    let quick = "\n#begin quick\n    #tick\n        #thread\n            \
+        #valueCheck 1 # 1 #end\n        #end\n    #end\n#end\n";
+    let parts = SCRIPT.split_once("#begin");
+    let (head, slow) = parts.expect("the script has a sequence");
+    scratch.write("slow.conan", &format!("{head}{quick}\n#begin{slow}"));
+    let mut command = scratch.conan();
+    command.args(["run", "--clock", "wall", "slow.conan"]);
+    let mut running = Running::start(command.stdout(Stdio::piped()));
+    // `| head -1`
+    let stdout = running.child.stdout.take();
+    let mut stdout = BufReader::new(stdout.expect("standard output is a pipe"));
+    let mut first = String::new();
+    let read = stdout.read_line(&mut first);
+    read.expect("the first report comes");
+    assert_eq!(first, "slow.conan\n");
+    drop(stdout);
+    running.wait_for_the_driver();
+    // The command notices when it next has something to say; at the latest
+    // when it is interrupted.
+    signal("-INT", &running.child.id().to_string());
+    let (status, rest) = running.end();
+    assert!(!rest.contains("panicked"), "{rest}");
+    assert_ne!(status.code(), Some(101), "{rest}");
+}
