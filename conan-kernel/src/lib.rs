@@ -3,7 +3,7 @@
 //! A [`World`] is a set of *managed* threads and a clock. Exactly one managed
 //! thread runs at any moment; it is switched at scheduling points only: where
 //! it blocks, sleeps, yields, joins or ends. Code is not changed or told. The
-//! functions of libc through which std, parking_lot, crossbeam and others
+//! functions of libc through which std, `parking_lot`, crossbeam and others
 //! block are defined in this crate, and the definition in the executable wins
 //! over libc's.
 //!

@@ -25,14 +25,20 @@ struct Monitor {
 impl Monitor {
     fn send(&self, c: char) {
         let content = self.content.lock().expect("nobody panics");
-        let mut content = self.changed.wait_while(content, |c| c.is_some()).expect("nobody panics");
+        let mut content = self
+            .changed
+            .wait_while(content, |c| c.is_some())
+            .expect("nobody panics");
         *content = Some(c);
         self.changed.notify_all();
     }
 
     fn receive(&self) -> char {
         let content = self.content.lock().expect("nobody panics");
-        let mut content = self.changed.wait_while(content, |c| c.is_none()).expect("nobody panics");
+        let mut content = self
+            .changed
+            .wait_while(content, |c| c.is_none())
+            .expect("nobody panics");
         let c = content.take().expect("waited for it");
         self.changed.notify_all();
         c
@@ -93,7 +99,10 @@ fn on_engine<const TICKS: u64>(name: &str, ticktime: u64) -> Duration {
         sequences,
     }));
     let engine = engine(name).expect("the engine runs here");
-    let settings = Settings { engine, ticktime: None };
+    let settings = Settings {
+        engine,
+        ticktime: None,
+    };
     let begun = Instant::now();
     let report = run(script, &sequences[0], settings);
     let elapsed = begun.elapsed();
@@ -144,27 +153,53 @@ fn memory() -> u64 {
 fn main() {
     let mut failed = false;
     let mut claim = |what: &str, value: f64, holds: bool| {
-        println!("{what}: {value:.2}{}", if holds { "" } else { "  <-- the claim does not hold" });
+        println!(
+            "{what}: {value:.2}{}",
+            if holds {
+                ""
+            } else {
+                "  <-- the claim does not hold"
+            }
+        );
         failed |= !holds;
     };
     let by_hand = best_of(5, || lockstep(1000));
     let virtually = best_of(5, || on_engine::<1000>("virtual", 1000));
     println!("1,000 ticks of 4 threads: lockstep {by_hand:?}, virtual {virtually:?}");
     let ratio = virtually.as_secs_f64() / by_hand.as_secs_f64();
-    claim("virtual / lockstep over a barrier (at most 2)", ratio, ratio <= 2.0);
+    claim(
+        "virtual / lockstep over a barrier (at most 2)",
+        ratio,
+        ratio <= 2.0,
+    );
 
     // The wall clock at a second a tick: a few ticks tell.
     let wall = on_engine::<3>("wall", 1000).as_secs_f64() / 3.0 * 1000.0;
     let ratio = wall / virtually.as_secs_f64();
-    claim("wall at 1,000 ms / virtual (at least 20,000)", ratio, ratio >= 20_000.0);
+    claim(
+        "wall at 1,000 ms / virtual (at least 20,000)",
+        ratio,
+        ratio >= 20_000.0,
+    );
 
     let per_tick = |ticks: f64, took: Duration| took.as_secs_f64() * 1e6 / ticks;
     let few = per_tick(1000.0, best_of(5, || on_engine::<1000>("virtual", 1000)));
     let before = memory();
     let many = per_tick(100_000.0, on_engine::<100_000>("virtual", 1000));
     let grown = memory().saturating_sub(before);
-    println!("a tick: {few:.2} µs of 1,000, {many:.2} µs of 100,000; ten ticks {:?}", on_engine::<10>("virtual", 1000));
-    claim("cost of a tick, 100,000 / 1,000 (at most 1.5)", many / few, many / few <= 1.5);
-    claim("memory of 100,000 ticks in MB (at most 8)", grown as f64 / 1024.0, grown <= 8 * 1024);
+    println!(
+        "a tick: {few:.2} µs of 1,000, {many:.2} µs of 100,000; ten ticks {:?}",
+        on_engine::<10>("virtual", 1000)
+    );
+    claim(
+        "cost of a tick, 100,000 / 1,000 (at most 1.5)",
+        many / few,
+        many / few <= 1.5,
+    );
+    claim(
+        "memory of 100,000 ticks in MB (at most 8)",
+        grown as f64 / 1024.0,
+        grown <= 8 * 1024,
+    );
     process::exit(i32::from(failed));
 }

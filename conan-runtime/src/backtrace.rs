@@ -60,10 +60,11 @@ pub(crate) fn component_frame(text: &str) -> Option<String> {
             let name = name.trim_start_matches('<');
             let is_libc = ["syscall", "clone", "start_thread", "pthread"];
             foreign = !parts.iter().any(|part| name.starts_with(part)) && !is_libc.contains(&name);
-        } else if foreign && let Some(place) = line.trim_start().strip_prefix("at ") {
-            if !place.starts_with("/rustc/") {
-                return Some(place.strip_prefix("./").unwrap_or(place).to_owned());
-            }
+        } else if foreign
+            && let Some(place) = line.trim_start().strip_prefix("at ")
+            && !place.starts_with("/rustc/")
+        {
+            return Some(place.strip_prefix("./").unwrap_or(place).to_owned());
         }
     }
     None

@@ -1,8 +1,11 @@
 //! The collector: makes a report of a sequence's events.
 
+use crossbeam_channel::Receiver;
+
 use crate::event::{ErrorKind, Event, Failure};
 use crate::report::{Report, Totals};
 use crate::script::{Script, Sequence};
+use crate::timeline::{Timeline, What};
 
 pub(crate) struct Collector {
     report: Report,
@@ -22,15 +25,39 @@ impl Collector {
                 totals: Totals::default(),
                 failures: Vec::new(),
                 inexact: Vec::new(),
+                timeline: Timeline::default(),
             },
         }
     }
 
-    pub(crate) fn take(&mut self, event: Event) {
+    pub(crate) fn name_threads(&mut self, names: &[String]) {
+        self.report.timeline.threads = names.to_vec();
+    }
+
+    /// Takes all events that have come so far.
+    pub(crate) fn take_all(&mut self, events: &Receiver<Event>) {
+        for event in events.try_iter() {
+            self.take(event);
+        }
+    }
+
+    fn take(&mut self, event: Event) {
+        let script = self.report.script;
+        let timeline = &mut self.report.timeline;
         match event {
-            Event::Template { .. } => self.report.totals.test_cases += 1,
+            Event::Template {
+                thread,
+                tick,
+                place,
+            } => {
+                self.report.totals.test_cases += 1;
+                timeline.add(tick, thread, What::Call(script.code_at(place)));
+            }
+            Event::Suspended { thread, tick } => timeline.add(tick, thread, What::Suspended),
+            Event::Woken { thread, tick, by } => timeline.add(tick, thread, What::Woken(by)),
+            Event::Ended { thread, tick } => timeline.add(tick, thread, What::Ended),
             Event::Failed(failure) => self.fail(*failure),
-            Event::Ticked(_) | Event::Ended { .. } => {}
+            Event::Ticked(_) => {}
         }
     }
 
@@ -40,6 +67,13 @@ impl Collector {
             ErrorKind::Value => totals.value_errors += 1,
             ErrorKind::Exception => totals.exception_errors += 1,
             ErrorKind::Liveness => totals.liveness_errors += 1,
+        }
+        let timeline = &mut self.report.timeline;
+        if let Some(name) = &failure.thread
+            && failure.kind != ErrorKind::Liveness
+            && let Some(thread) = timeline.threads.iter().position(|thread| thread == name)
+        {
+            timeline.add(failure.tick, thread, What::Error(failure.kind));
         }
         self.report.failures.push(failure);
     }

@@ -71,6 +71,22 @@ pub enum Event {
         /// The template.
         place: Place,
     },
+    /// The tick is over, and a thread is still in a call.
+    Suspended {
+        /// The thread's number.
+        thread: usize,
+        /// The clock's time.
+        tick: u64,
+    },
+    /// A thread that was suspended has come out of its call.
+    Woken {
+        /// The thread's number.
+        thread: usize,
+        /// The clock's time.
+        tick: u64,
+        /// Who woke it, as far as that is known.
+        by: Option<String>,
+    },
     /// A check failed.
     Failed(Box<Failure>),
     /// A thread has come to its end.

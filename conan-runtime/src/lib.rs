@@ -28,6 +28,7 @@ mod script;
 mod state;
 mod template;
 mod thread;
+mod timeline;
 mod wake;
 
 pub use clock::{Clock, MonitorClock};
@@ -42,4 +43,5 @@ pub use run::{Settings, run};
 pub use scope::{ticks, time};
 pub use script::{Script, Sequence, Stays, WakeTimes};
 pub use thread::Conan;
+pub use timeline::{Moment, Timeline, What};
 pub use wake::Wake;

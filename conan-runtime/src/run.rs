@@ -3,7 +3,7 @@
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use crossbeam_channel::Sender;
+use crossbeam_channel::{Receiver, Sender};
 
 use crate::collect::Collector;
 use crate::engine::{Engine, Session, Suspension, Watch, engine, engines};
@@ -71,6 +71,8 @@ pub fn run(script: &'static Script, sequence: &'static Sequence, settings: Setti
         ticktime,
     };
     let mut runner = Runner {
+        collector: Collector::new(script, sequence, settings.engine.name()),
+        received: receiver,
         spawned: 0,
         first: 0,
         script,
@@ -81,12 +83,18 @@ pub fn run(script: &'static Script, sequence: &'static Sequence, settings: Setti
     };
     runner.run();
     let inexact = runner.session.inexact();
-    let mut collector = Collector::new(script, sequence, settings.engine.name());
-    receiver.try_iter().for_each(|event| collector.take(event));
+    let Runner {
+        mut collector,
+        received,
+        ..
+    } = runner;
+    collector.take_all(&received);
     collector.finish(inexact)
 }
 
 struct Runner {
+    collector: Collector,
+    received: Receiver<Event>,
     /// How many threads the session has started.
     spawned: usize,
     /// The number of the script's first thread among them.
@@ -170,11 +178,13 @@ impl Runner {
             script: self.script,
             scope: self.scope.clone(),
             rest: self.session.clock(),
+            witness: self.session.witness(),
             states: States::new(count),
             lists: Lists::new(self.sequence.wake_times),
             names,
         });
         let has_checks = plan.checks.is_some();
+        self.collector.name_threads(&run.names);
         self.first = self.spawned;
         self.spawned += count;
         let threads = plan
@@ -189,6 +199,7 @@ impl Runner {
                 number,
                 name,
                 events: self.events.clone(),
+                suspended: Mutex::new(None),
             };
             let job = Box::new(move || conan.main(body));
             if let Err(error) = self.session.spawn(&thread_name, job) {
@@ -213,6 +224,7 @@ impl Runner {
             }
             self.tick(run, time);
             self.session.come_to_rest(&end);
+            self.note_suspended(run, time);
             if has_checks {
                 self.check_at_rest(run);
             }
@@ -220,6 +232,17 @@ impl Runner {
         if !end.wait(Duration::ZERO) {
             self.tick(run, self.sequence.ticks + 1);
         }
+    }
+
+    /// Tells the collector who is in a call at the end of a tick, and lets it
+    /// work: a long sequence must not pile up events.
+    fn note_suspended(&mut self, run: &Run, tick: u64) {
+        for thread in 0..run.names.len() {
+            if let Phase::Running { .. } = run.states.get(thread) {
+                let _ = self.events.send(Event::Suspended { thread, tick });
+            }
+        }
+        self.collector.take_all(&self.received);
     }
 
     fn tick(&self, run: &Run, time: u64) {

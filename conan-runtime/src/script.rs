@@ -67,6 +67,22 @@ impl Script {
         (file == self.file).then_some(Place { line, column })
     }
 
+    /// The code that stands at a place: a statement, or what a template runs.
+    pub(crate) fn code_at(&self, place: Place) -> String {
+        let line = self.line(place.line).unwrap_or_default();
+        let text: String = line.chars().skip(place.column as usize - 1).collect();
+        let mut code = text.as_str();
+        if let Some(template) = code.strip_prefix('#') {
+            let word = template.find(char::is_whitespace).unwrap_or(template.len());
+            code = &template[word..];
+            for end in [" #end", " # "] {
+                code = code.split(end).next().unwrap_or_default();
+            }
+        }
+        let code = code.split(" //").next().unwrap_or_default().trim();
+        code.to_owned()
+    }
+
     /// The text of a line (from 1), without its end.
     pub(crate) fn line(&self, line: u32) -> Option<&'static str> {
         self.source.lines().nth(line.checked_sub(1)? as usize)

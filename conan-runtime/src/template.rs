@@ -178,6 +178,7 @@ impl Conan {
                 let mut failure = self.failure(ErrorKind::Value, place, message);
                 failure.expected = Some(expected);
                 failure.actual = Some(actual);
+                failure.notes.extend(self.last_suspension());
                 self.fail(failure);
             }
             other => self.broken(place, None, other),
@@ -195,6 +196,7 @@ impl Conan {
             let mut failure = self.failure(ErrorKind::Value, place, message);
             failure.expected = Some(format!("tick {expected}"));
             failure.actual = Some(format!("tick {now}"));
+            failure.notes.extend(self.last_suspension());
             self.fail(failure);
         }
     }
@@ -231,7 +233,8 @@ impl Conan {
         }
     }
 
-    fn begin(&self, place: Place) {
+    /// Begins a template; returns the time.
+    fn begin(&self, place: Place) -> u64 {
         self.step(place.line, place.column);
         let (thread, tick) = (self.number, self.now());
         self.send(Event::Template {
@@ -239,15 +242,18 @@ impl Conan {
             tick,
             place,
         });
+        tick
     }
 
     fn template<T>(&self, place: Place, code: Code<'_, T>) -> Outcome<T> {
-        self.begin(place);
-        match panics::catch(code) {
+        let since = self.begin(place);
+        let outcome = match panics::catch(code) {
             Ok(Ok(done)) => Outcome::Done(done),
             Ok(Err(escaped)) => Outcome::Escaped(escaped),
             Err(caught) => Outcome::Panicked(caught),
-        }
+        };
+        self.came_out_of(place, since);
+        outcome
     }
 
     /// The code did not come to its end.

@@ -1,10 +1,11 @@
 //! A thread of a sequence: what its generated code calls, and how it runs.
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use crossbeam_channel::Sender;
 
 use crate::clock::Clock;
+use crate::engine::{Waker, Witness};
 use crate::escaped::Escaped;
 use crate::event::{ErrorKind, Event, Failure, Place};
 use crate::panics::{self, Caught};
@@ -22,6 +23,7 @@ pub(crate) struct Run {
     /// Reaches a time when every thread has come to rest at it.
     pub(crate) rest: Arc<dyn Clock>,
     pub(crate) states: States,
+    pub(crate) witness: Arc<dyn Witness>,
     pub(crate) names: Vec<String>,
     pub(crate) lists: Lists,
 }
@@ -34,6 +36,17 @@ pub struct Conan {
     /// `None` for the checks outside any thread.
     pub(crate) name: Option<String>,
     pub(crate) events: Sender<Event>,
+    /// The last call in which the thread was suspended from tick to tick.
+    pub(crate) suspended: Mutex<Option<Suspended>>,
+}
+
+/// A call that a thread came out of at a later tick.
+#[derive(Debug, Clone)]
+pub(crate) struct Suspended {
+    pub(crate) place: Place,
+    pub(crate) since: u64,
+    pub(crate) until: u64,
+    pub(crate) waker: Option<Waker>,
 }
 
 impl Conan {
@@ -60,6 +73,74 @@ impl Conan {
             place: Place { line, column },
         };
         self.run.states.set(self.number, phase);
+        self.run.witness.at(Place { line, column });
+    }
+
+    /// Notes that the call at `place`, begun at tick `since`, is over.
+    pub(crate) fn came_out_of(&self, place: Place, since: u64) {
+        let until = self.now();
+        if until <= since {
+            return;
+        }
+        let waker = self.run.witness.waker();
+        let by = waker
+            .as_ref()
+            .and_then(|waker| match (&waker.thread, waker.time_out) {
+                (_, true) => Some("its time-out".to_owned()),
+                (Some(name), _) => Some(format!("thread {name}")),
+                (None, _) => None,
+            });
+        self.send(Event::Woken {
+            thread: self.number,
+            tick: until,
+            by,
+        });
+        let suspended = Suspended {
+            place,
+            since,
+            until,
+            waker,
+        };
+        *self
+            .suspended
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner) = Some(suspended);
+    }
+
+    /// A sentence on the suspension that the thread came out of at this tick:
+    /// it explains a wrong wake-up time.
+    pub(crate) fn last_suspension(&self) -> Option<String> {
+        let suspended = self
+            .suspended
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
+        let suspended = suspended.as_ref().filter(|last| last.until == self.now())?;
+        let Suspended {
+            place,
+            since,
+            until,
+            waker,
+        } = suspended;
+        let script = self.run.script;
+        let mut text = format!(
+            "suspended at tick {since} in `{}`, woken at tick {until}",
+            script.code_at(*place)
+        );
+        match waker {
+            Some(Waker { time_out: true, .. }) => text.push_str(" by its time-out"),
+            Some(Waker {
+                thread: Some(thread),
+                place,
+                ..
+            }) => {
+                text.push_str(&format!(" by thread {thread}"));
+                if let Some(place) = place {
+                    text.push_str(&format!(" in `{}`", script.code_at(*place)));
+                }
+            }
+            _ => {}
+        }
+        Some(text)
     }
 
     pub(crate) fn now(&self) -> u64 {

@@ -1,15 +1,15 @@
 //! The `virtual` engine: the threads run one at a time, in virtual time, on
 //! the kernel. A tick takes no time at all, and a run is the same every time.
 
-use std::collections::BTreeMap;
+use std::collections::BTreeSet;
 use std::io;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use conan_kernel::{Cause, Fifo, ThreadId, World, park, unpark};
+use conan_kernel::{Cause, Fifo, ThreadId, ThreadInfo, World, park, unpark};
 
-use super::{Engine, Job, Session, Suspension, Watch};
+use super::{Engine, Job, Session, Suspension, Waker, Watch, Witness};
 use crate::backtrace::component_frame;
 use crate::clock::Clock;
 use crate::event::Place;
@@ -49,6 +49,10 @@ struct VirtualSession {
 impl Session for VirtualSession {
     fn clock(&self) -> Arc<dyn Clock> {
         Arc::new(OrderedClock::default())
+    }
+
+    fn witness(&self) -> Arc<dyn Witness> {
+        Arc::new(Kernel)
     }
 
     fn spawn(&mut self, name: &str, job: Job) -> io::Result<()> {
@@ -95,16 +99,14 @@ impl Session for VirtualSession {
                 let same = info.blocked.map(|blocked| blocked.cause);
                 info.id != id && same == Some(Cause::Futex(address))
             });
-            let count = others.count();
-            if count > 0 {
-                let threads = if count == 1 {
-                    "thread waits"
-                } else {
-                    "threads wait"
-                };
-                suspension
-                    .notes
-                    .push(format!("{count} other {threads} for the same"));
+            let name = |info: &ThreadInfo| match &info.name {
+                Some(name) => format!("thread {name}"),
+                None => "a thread of the component".to_owned(),
+            };
+            let names: Vec<String> = others.map(name).collect();
+            if !names.is_empty() {
+                let names = names.join(", ");
+                suspension.notes.push(format!("{names} waits for the same"));
             }
         }
         suspension
@@ -147,11 +149,34 @@ impl VirtualSession {
     }
 }
 
+/// What the kernel has seen.
+#[derive(Debug)]
+struct Kernel;
+
+impl Witness for Kernel {
+    fn at(&self, place: Place) {
+        conan_kernel::set_tag(u64::from(place.line) << 32 | u64::from(place.column));
+    }
+
+    fn waker(&self) -> Option<Waker> {
+        let (wake, thread) = conan_kernel::last_wake()?;
+        let place = (wake.tag != 0).then_some(Place {
+            line: (wake.tag >> 32) as u32,
+            column: wake.tag as u32,
+        });
+        Some(Waker {
+            place: place.filter(|_| thread.is_some()),
+            thread,
+            time_out: wake.timed_out,
+        })
+    }
+}
+
 /// A clock whose threads go on in the order in which the script has them.
 #[derive(Debug, Default)]
 struct OrderedClock {
     time: AtomicU64,
-    waiting: Mutex<BTreeMap<(u64, Place, ThreadId), ()>>,
+    waiting: Mutex<BTreeSet<(u64, Place, ThreadId)>>,
 }
 
 impl Clock for OrderedClock {
@@ -160,7 +185,7 @@ impl Clock for OrderedClock {
             return;
         };
         while self.time() < time {
-            self.waiting().insert((time, place, thread), ());
+            self.waiting().insert((time, place, thread));
             park();
         }
     }
@@ -168,12 +193,11 @@ impl Clock for OrderedClock {
     fn tick(&self) {
         let now = self.time.fetch_add(1, Ordering::SeqCst) + 1;
         let mut waiting = self.waiting();
-        while let Some(entry) = waiting.first_entry() {
-            let (time, _, thread) = *entry.key();
+        while let Some(&(time, _, thread)) = waiting.first() {
             if time > now {
                 break;
             }
-            entry.remove();
+            waiting.pop_first();
             unpark(thread);
         }
     }
@@ -184,7 +208,7 @@ impl Clock for OrderedClock {
 }
 
 impl OrderedClock {
-    fn waiting(&self) -> std::sync::MutexGuard<'_, BTreeMap<(u64, Place, ThreadId), ()>> {
+    fn waiting(&self) -> std::sync::MutexGuard<'_, BTreeSet<(u64, Place, ThreadId)>> {
         self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -4,6 +4,7 @@ use serde_json::{Value, json};
 
 use super::{Report, Totals, Verdict};
 use crate::event::Failure;
+use crate::timeline::{Timeline, What};
 
 impl Report {
     /// The report as a JSON object; `rendered` in it is the text of the errors.
@@ -22,6 +23,7 @@ impl Report {
             "totals": self.totals.to_json(),
             "errors": failures,
             "inexact": self.inexact,
+            "timeline": timeline(&self.timeline),
             "rendered": self.errors(),
         })
     }
@@ -37,6 +39,24 @@ impl Totals {
             "liveness_errors": self.liveness_errors,
         })
     }
+}
+
+fn timeline(timeline: &Timeline) -> Value {
+    let moments = timeline.moments.iter().map(|moment| {
+        json!({
+            "tick": moment.tick,
+            "thread": timeline.threads.get(moment.thread),
+            "what": match &moment.what {
+                What::Call(_) => "call",
+                What::Suspended => "suspended",
+                What::Woken(_) => "woken",
+                What::Error(_) => "error",
+                What::Ended => "ended",
+            },
+            "text": moment.what.words(),
+        })
+    });
+    moments.collect()
 }
 
 fn failure(failure: &Failure) -> Value {

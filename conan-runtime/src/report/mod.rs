@@ -7,6 +7,7 @@ use std::ops::AddAssign;
 
 use crate::event::Failure;
 use crate::script::{Script, Sequence};
+use crate::timeline::Timeline;
 
 /// The paper's summary: test cases that ran, and errors of each kind.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -61,6 +62,8 @@ pub struct Report {
     pub failures: Vec<Failure>,
     /// Why the run was not exact, where the engine promises that it is.
     pub inexact: Vec<String>,
+    /// What happened, tick by tick.
+    pub timeline: Timeline,
 }
 
 impl Report {

@@ -34,6 +34,10 @@ impl Report {
             let _ = self.error(&mut text, failure);
         }
         if !text.is_empty() {
+            let table = self.timeline.table();
+            if !table.is_empty() {
+                text.push_str(&format!("\n{table}"));
+            }
             for reason in &self.inexact {
                 text.push_str(&format!("\nnote: this run was not exact: {reason}\n"));
             }

@@ -1,0 +1,219 @@
+//! What happened, one column a thread and one row a tick.
+
+use std::collections::VecDeque;
+
+use crate::event::ErrorKind;
+
+/// Moments that are kept; of a longer sequence the last ones.
+const MAX_MOMENTS: usize = 1000;
+
+/// How wide a timeline may be.
+const WIDTH: usize = 100;
+
+/// No column is narrower than this.
+const NARROWEST: usize = 14;
+
+/// The moments of a sequence.
+#[derive(Debug, Default)]
+pub struct Timeline {
+    /// The threads' names, in the order of the script.
+    pub threads: Vec<String>,
+    /// What happened, in order.
+    pub moments: VecDeque<Moment>,
+}
+
+/// Something that a thread did or that happened to it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Moment {
+    /// The clock's time.
+    pub tick: u64,
+    /// The thread's number.
+    pub thread: usize,
+    /// What it was.
+    pub what: What,
+}
+
+/// What happened to a thread.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum What {
+    /// It began this call.
+    Call(String),
+    /// It was in its call still when the tick was over.
+    Suspended,
+    /// It came out of a call that it had been suspended in.
+    Woken(Option<String>),
+    /// A check of it failed.
+    Error(ErrorKind),
+    /// It ended.
+    Ended,
+}
+
+impl What {
+    /// A few words, for a cell of the table.
+    pub fn words(&self) -> String {
+        match self {
+            Self::Call(code) => code.clone(),
+            Self::Suspended => "... suspended".to_owned(),
+            Self::Woken(Some(by)) => format!("woken by {by}"),
+            Self::Woken(None) => "woken".to_owned(),
+            Self::Error(kind) => format!("^ {} error", kind.name()),
+            Self::Ended => "ended".to_owned(),
+        }
+    }
+}
+
+impl Timeline {
+    pub(crate) fn add(&mut self, tick: u64, thread: usize, what: What) {
+        if thread >= self.threads.len() {
+            return;
+        }
+        let moment = Moment { tick, thread, what };
+        if moment.what == What::Suspended {
+            // Once is enough, however long it lasts.
+            let mut own = self.moments.iter().rev().filter(|m| m.thread == thread);
+            if own.next().is_some_and(|last| last.what == What::Suspended) {
+                return;
+            }
+        }
+        if self.moments.len() == MAX_MOMENTS {
+            self.moments.pop_front();
+        }
+        self.moments.push_back(moment);
+    }
+
+    /// The table as text, at most 100 columns wide. Where there are too many
+    /// threads, those are shown to which most happened.
+    pub fn table(&self) -> String {
+        let shown = self.shown_threads();
+        if shown.is_empty() || self.moments.is_empty() {
+            return String::new();
+        }
+        let width = ((WIDTH - 4) / shown.len()).saturating_sub(3).min(40);
+        let mut out = row(
+            "tick",
+            shown.iter().map(|&thread| self.threads[thread].as_str()),
+            width,
+        );
+        let rule: Vec<String> = shown.iter().map(|_| "-".repeat(width)).collect();
+        out.push_str(&format!("-----+-{}\n", rule.join("-+-")));
+        let mut ticks: Vec<u64> = self.moments.iter().map(|moment| moment.tick).collect();
+        ticks.sort_unstable();
+        ticks.dedup();
+        for tick in ticks {
+            let of_tick = |thread: usize| {
+                let own = move |m: &&Moment| m.tick == tick && m.thread == thread;
+                self.moments.iter().filter(own).map(|m| m.what.words())
+            };
+            let cells: Vec<Vec<String>> = shown
+                .iter()
+                .map(|&thread| of_tick(thread).collect())
+                .collect();
+            let height = cells.iter().map(Vec::len).max().unwrap_or(0);
+            for line in 0..height {
+                let label = if line == 0 {
+                    tick.to_string()
+                } else {
+                    String::new()
+                };
+                let texts = cells
+                    .iter()
+                    .map(|cell| cell.get(line).map_or("", String::as_str));
+                out.push_str(&row(&label, texts, width));
+            }
+        }
+        let hidden = self.threads.len() - shown.len();
+        if hidden > 0 {
+            out.push_str(&format!("({hidden} more threads are not shown)\n"));
+        }
+        out
+    }
+
+    fn shown_threads(&self) -> Vec<usize> {
+        let most = (WIDTH - 4) / (NARROWEST + 3);
+        let mut threads: Vec<usize> = (0..self.threads.len()).collect();
+        if threads.len() > most {
+            let weight = |thread: usize| {
+                let own = self.moments.iter().filter(|moment| moment.thread == thread);
+                own.map(|moment| match moment.what {
+                    What::Error(_) => 100,
+                    What::Suspended => 10,
+                    What::Woken(_) => 5,
+                    What::Call(_) | What::Ended => 1,
+                })
+                .sum::<usize>()
+            };
+            threads.sort_by_key(|&thread| std::cmp::Reverse(weight(thread)));
+            threads.truncate(most);
+            threads.sort_unstable();
+        }
+        threads
+    }
+}
+
+fn row<'t>(label: &str, texts: impl Iterator<Item = &'t str>, width: usize) -> String {
+    let cells: Vec<String> = texts
+        .map(|text| format!("{:width$}", cut(text, width)))
+        .collect();
+    let line = format!("{label:>4} | {}", cells.join(" | "));
+    format!("{}\n", line.trim_end())
+}
+
+fn cut(text: &str, width: usize) -> String {
+    if text.chars().count() <= width {
+        return text.to_owned();
+    }
+    let start: String = text.chars().take(width - 1).collect();
+    format!("{start}~")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_tick_is_a_row_and_a_thread_a_column() {
+        let mut timeline = Timeline {
+            threads: vec!["first".to_owned(), "second".to_owned()],
+            ..Timeline::default()
+        };
+        timeline.add(1, 0, What::Call("m.send(1)".to_owned()));
+        timeline.add(1, 0, What::Suspended);
+        timeline.add(2, 0, What::Suspended);
+        timeline.add(3, 1, What::Call("m.receive()".to_owned()));
+        timeline.add(3, 0, What::Woken(Some("thread second".to_owned())));
+        let table = timeline.table();
+        let lines: Vec<&str> = table.lines().map(str::trim_end).collect();
+        assert_eq!(lines.len(), 5, "{table}");
+        assert!(lines[2].starts_with("   1 | m.send(1)"), "{table}");
+        assert!(lines[3].starts_with("     | ... suspended"), "{table}");
+        assert!(
+            lines[4].contains("woken by thread second") && lines[4].contains("m.receive()"),
+            "{table}"
+        );
+    }
+
+    #[test]
+    fn twenty_threads_still_fit_a_hundred_columns() {
+        let threads: Vec<String> = (0..20).map(|n| format!("producer_number_{n}")).collect();
+        let mut timeline = Timeline {
+            threads,
+            ..Timeline::default()
+        };
+        for thread in 0..20 {
+            timeline.add(
+                1,
+                thread,
+                What::Call("m.a_call_with_a_long_name(thread)".to_owned()),
+            );
+        }
+        timeline.add(1, 17, What::Error(ErrorKind::Value));
+        let table = timeline.table();
+        assert!(
+            table.lines().all(|line| line.chars().count() <= WIDTH),
+            "{table}"
+        );
+        assert!(table.contains("producer_numb"), "{table}");
+        assert!(table.contains("^ value error"), "{table}");
+        assert!(table.contains("more threads are not shown"), "{table}");
+    }
+}
