@@ -1,6 +1,6 @@
 //! The engine's state, under its one lock: threads, queues, timers.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 
 use crate::handover::{Go, Slot};
@@ -121,6 +121,8 @@ pub(crate) struct State {
     /// it has woken.
     pub(crate) members: Vec<ThreadId>,
     pub(crate) threads: Vec<Thread>,
+    /// Threads of closed worlds that have ended: their places are used again.
+    pub(crate) free: BTreeSet<ThreadId>,
     pub(crate) ready: VecDeque<ThreadId>,
     /// Ready, but they have said that others should go first.
     pub(crate) yielded: VecDeque<ThreadId>,
@@ -145,6 +147,7 @@ static STATE: Lock<State> = Lock::new(State {
     open: false,
     members: Vec::new(),
     threads: Vec::new(),
+    free: BTreeSet::new(),
     ready: VecDeque::new(),
     yielded: VecDeque::new(),
     current: None,
@@ -180,9 +183,14 @@ impl State {
     /// Registers a thread that is about to start.
     pub(crate) fn register(&mut self, name: Option<&str>) -> &'static Slot {
         ANY_MANAGED.store(true, Ordering::SeqCst);
-        let slot = Slot::new(ThreadId(self.threads.len()));
+        // The lowest first: later threads of a world have higher numbers.
+        let free = self.free.pop_first();
+        let slot = match free {
+            Some(id) => self.thread(id).slot,
+            None => Slot::new(ThreadId(self.threads.len())),
+        };
         self.members.push(slot.id);
-        self.threads.push(Thread {
+        let thread = Thread {
             slot,
             is_member: true,
             name: name.map(str::to_owned),
@@ -194,7 +202,11 @@ impl State {
             tag: 0,
             reads: 0,
             joiners: Vec::new(),
-        });
+        };
+        match free {
+            Some(id) => *self.thread(id) = thread,
+            None => self.threads.push(thread),
+        }
         slot
     }
 

@@ -211,6 +211,9 @@ impl state::State {
         self.current = None;
         self.ready.clear();
         self.yielded.clear();
+        let threads = &self.threads;
+        self.by_pthread
+            .retain(|_, id| threads[id.0].phase != Phase::Finished);
         for id in std::mem::take(&mut self.members) {
             let thread = self.thread(id);
             let phase = thread.phase;
@@ -227,8 +230,12 @@ impl state::State {
                 }) => Some(address),
                 _ => None,
             };
+            if phase == Phase::Finished {
+                self.free.insert(id);
+                continue;
+            }
             // A pool's idle worker may be woken again by whoever uses the pool.
-            if phase == Phase::Finished || (is_component && waits_at.is_some()) {
+            if is_component && waits_at.is_some() {
                 continue;
             }
             self.thread(id).phase = Phase::Abandoned;

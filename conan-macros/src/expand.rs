@@ -77,7 +77,7 @@ fn module(script: &Script) -> Result<TokenStream, Vec<String>> {
     let contents = contents(script)?;
     let stem = script.path.file_stem().unwrap_or_default();
     let name = Ident::new(&module_name(&stem.to_string_lossy()), Span::call_site());
-    Ok(quote!(mod #name { #contents }))
+    Ok(quote!(pub mod #name { #contents }))
 }
 
 /// Every script of a folder, and a test that sees when one is added.
@@ -95,8 +95,10 @@ fn folder(folder: &Script) -> Result<TokenStream, Vec<String>> {
     let mut tree = Tree::default();
     let mut errors = Vec::new();
     let mut listing = String::new();
+    let mut paths = Vec::new();
     for file in &files {
         listing.push_str(&format!("{}\n", file.display()));
+        paths.push(module_path(file));
         match module(&folder.below(file)) {
             Ok(module) => tree.insert(file.parent().unwrap_or(Path::new("")), module),
             Err(mut more) => errors.append(&mut more),
@@ -116,6 +118,11 @@ fn folder(folder: &Script) -> Result<TokenStream, Vec<String>> {
     Ok(quote! {
         mod #name {
             #tree
+
+            /// Every script of the folder.
+            #[allow(dead_code)]
+            pub static SCRIPTS: &[&::conan_test::driver::Script] = &[#(&#paths::SCRIPT),*];
+
             #[test]
             fn every_script_is_included() {
                 ::conan_test::driver::every_script_is_included(
@@ -124,6 +131,16 @@ fn folder(folder: &Script) -> Result<TokenStream, Vec<String>> {
             }
         }
     })
+}
+
+/// The path of a script's module below its folder's.
+fn module_path(file: &Path) -> TokenStream {
+    let names = file.with_extension("");
+    let names = names.components().map(|part| {
+        let name = module_name(&part.as_os_str().to_string_lossy());
+        Ident::new(&name, Span::call_site())
+    });
+    quote!(#(#names)::*)
 }
 
 /// Modules in folders.
@@ -149,7 +166,7 @@ impl quote::ToTokens for Tree {
         out.extend(self.modules.iter().cloned());
         for (name, tree) in &self.folders {
             let name = Ident::new(name, Span::call_site());
-            out.extend(quote!(mod #name { #tree }));
+            out.extend(quote!(pub mod #name { #tree }));
         }
     }
 }

@@ -198,7 +198,7 @@ fn main() {
     );
     claim(
         "memory of 100,000 ticks in MB (at most 8)",
-        grown as f64 / 1024.0,
+        f64::from(u32::try_from(grown).unwrap_or(u32::MAX)) / 1024.0,
         grown <= 8 * 1024,
     );
     process::exit(i32::from(failed));

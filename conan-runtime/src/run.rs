@@ -1,12 +1,12 @@
 //! Runs one sequence: setup, ticks, the end, teardown, report.
 
-use std::sync::{Arc, Condvar, Mutex, PoisonError};
+use std::sync::{Arc, Condvar, Mutex, Once, PoisonError};
 use std::time::{Duration, Instant};
 
 use crossbeam_channel::{Receiver, Sender};
 
 use crate::collect::Collector;
-use crate::engine::{Engine, Session, Suspension, Watch, engine, engines};
+use crate::engine::{Engine, Session, Suspension, Watch, engine, engines, unavailable};
 use crate::event::{ErrorKind, Event, Failure, Place};
 use crate::panics;
 use crate::plan::Plan;
@@ -40,7 +40,7 @@ impl Settings {
     pub fn from_env() -> Result<Self, String> {
         let engine = match std::env::var("CONAN_CLOCK") {
             Ok(name) => engine(&name).map_err(|error| format!("CONAN_CLOCK: {error}"))?,
-            Err(_) => engines()[0],
+            Err(_) => default_engine(),
         };
         let ticktime = match std::env::var("CONAN_TICKTIME") {
             Ok(text) => match text.parse() {
@@ -54,6 +54,17 @@ impl Settings {
         };
         Ok(Self { engine, ticktime })
     }
+}
+
+/// The best engine that can run here; says so once if it is not the best.
+fn default_engine() -> &'static dyn Engine {
+    static NOTED: Once = Once::new();
+    if let Some(reason) = unavailable() {
+        NOTED.call_once(|| {
+            eprintln!("note: on the wall clock, because the virtual one cannot run: {reason}");
+        });
+    }
+    engines()[0]
 }
 
 /// Setup, teardown and the components' destructors may take this long before

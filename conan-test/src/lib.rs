@@ -17,9 +17,11 @@ pub use conan_runtime::{ticks, time};
 pub mod driver {
     pub use conan_macros::{fragments, main};
     pub use conan_runtime::{
-        Conan, Ended, Escaped, Plan, Script, Sequence, Stays, Wake, WakeTimes, compare, ended,
-        every_script_is_included, exception, main, mismatch, observe, outcome, test,
+        Conan, Ended, Escaped, Plan, Script, Sequence, Settings, Stays, Wake, WakeTimes, compare,
+        ended, every_script_is_included, exception, main, mismatch, observe, outcome, run, test,
     };
+
+    pub use conan_runtime::engine::engine;
 
     /// What is in scope in every fragment.
     pub mod prelude {

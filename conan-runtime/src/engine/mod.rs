@@ -126,7 +126,20 @@ pub fn engines() -> &'static [&'static dyn Engine] {
 pub fn engine(name: &str) -> Result<&'static dyn Engine, String> {
     let found = engines().iter().find(|engine| engine.name() == name);
     found.copied().ok_or_else(|| {
+        if let (Some(reason), "virtual") = (unavailable(), name) {
+            return format!("the clock `virtual` cannot run here: {reason}");
+        }
         let names: Vec<&str> = engines().iter().map(|engine| engine.name()).collect();
         format!("there is no clock `{name}`; there is: {}", names.join(", "))
     })
+}
+
+/// Why the `virtual` engine cannot run here, if it cannot.
+pub fn unavailable() -> Option<String> {
+    #[cfg(conan_kernel)]
+    return conan_kernel::available()
+        .err()
+        .map(|reason| reason.to_string());
+    #[cfg(not(conan_kernel))]
+    Some("it needs Linux with glibc, on x86-64 or aarch64".to_owned())
 }

@@ -1,0 +1,144 @@
+//! The scripts of this repository on both engines, and again and again.
+//!
+//! With a harness of its own: the scripts' sequences are no tests here, so that
+//! those which fail on purpose can be here, too.
+
+use std::collections::VecDeque;
+use std::process::{Child, Command, Stdio};
+use std::sync::Mutex;
+use std::{env, thread};
+
+use conan_test::driver::{Script, Sequence, Settings, engine, run};
+use libtest_mimic::{Arguments, Failed, Trial};
+
+conan_test::script!("../../scripts");
+
+/// Scripts whose verdict on the wall clock depends on how busy the machine is:
+/// they wait for real time-outs.
+const REAL_TIME: [&str; 2] = ["constructs/ticks.conan", "constructs/time_outs.conan"];
+
+fn main() {
+    let arguments = Arguments::from_args();
+    let trials = vec![
+        Trial::test("wall_and_virtual_give_the_same_verdicts", same_verdicts),
+        Trial::test("repeated_runs_on_virtual_give_the_same_bytes", same_bytes),
+    ];
+    libtest_mimic::run(&arguments, trials).exit();
+}
+
+fn sequences() -> Vec<(&'static Script, &'static Sequence)> {
+    let all = scripts::SCRIPTS.iter();
+    let pairs = all.flat_map(|script| script.sequences.iter().map(|sequence| (*script, sequence)));
+    pairs.collect()
+}
+
+fn settings(clock: &str) -> Settings {
+    let engine = engine(clock).expect("the engine runs here");
+    Settings {
+        engine,
+        ticktime: None,
+    }
+}
+
+/// What a run comes to, without what only one of the engines can know.
+fn verdict(script: &'static Script, sequence: &'static Sequence, clock: &str) -> String {
+    let report = run(script, sequence, settings(clock));
+    let mut text = format!("{:?}\n", report.totals);
+    for failure in &report.failures {
+        let (kind, thread, tick) = (failure.kind, &failure.thread, failure.tick);
+        let (place, message) = (failure.place, &failure.message);
+        text.push_str(&format!("{kind:?} {thread:?} {tick} {place:?} {message}\n"));
+        text.push_str(&format!("{:?} {:?}\n", failure.expected, failure.actual));
+    }
+    text
+}
+
+fn same_verdicts() -> Result<(), Failed> {
+    let is_real_time = |path: &str| {
+        REAL_TIME.iter().any(|name| path.ends_with(name)) || path.ends_with("_virtual.conan")
+    };
+    let mut pending: VecDeque<_> = sequences().into();
+    pending.retain(|(script, _)| !is_real_time(script.path));
+    assert!(pending.len() > 50, "the scripts are there");
+    let pending = Mutex::new(pending);
+    let differences = Mutex::new(Vec::new());
+    thread::scope(|scope| {
+        for _ in 0..8 {
+            scope.spawn(|| {
+                loop {
+                    let next = pending.lock().expect("nobody panics").pop_front();
+                    let Some((script, sequence)) = next else {
+                        break;
+                    };
+                    let wall = verdict(script, sequence, "wall");
+                    let virtually = verdict(script, sequence, "virtual");
+                    if wall != virtually {
+                        let name = format!("{} {}", script.path, sequence.name);
+                        let text = format!("{name}\n--- wall\n{wall}--- virtual\n{virtually}");
+                        differences.lock().expect("nobody panics").push(text);
+                    }
+                }
+            });
+        }
+    });
+    let differences = differences.into_inner().expect("nobody panics");
+    if differences.is_empty() {
+        return Ok(());
+    }
+    Err(differences.join("\n").into())
+}
+
+/// Processes that keep every core busy for as long as this lives.
+struct Busy(Vec<Child>);
+
+impl Busy {
+    fn start() -> Self {
+        let count = thread::available_parallelism().map_or(2, usize::from);
+        let spin = || {
+            let mut command = Command::new("sh");
+            command
+                .args(["-c", "while :; do :; done"])
+                .stdin(Stdio::null());
+            command.spawn().expect("a shell can be started")
+        };
+        Self((0..count).map(|_| spin()).collect())
+    }
+}
+
+impl Drop for Busy {
+    fn drop(&mut self) {
+        for child in &mut self.0 {
+            let _ = child.kill();
+            let _ = child.wait();
+        }
+    }
+}
+
+/// `CONAN_REPEAT=10000 cargo test --release -p conan-gallery --test engines repeated`
+fn same_bytes() -> Result<(), Failed> {
+    let runs = env::var("CONAN_REPEAT").map_or(20, |runs| runs.parse().expect("a number of runs"));
+    let _busy = Busy::start();
+    let settings = settings("virtual");
+    let sequences = sequences();
+    let reports = || -> Vec<String> {
+        let each = sequences.iter();
+        each.map(|(script, sequence)| run(script, sequence, settings).to_json().to_string())
+            .collect()
+    };
+    let first = reports();
+    for number in 2..=runs {
+        for (first, again) in first.iter().zip(reports()) {
+            if *first != again {
+                let at = first.bytes().zip(again.bytes()).position(|(a, b)| a != b);
+                let from = at.unwrap_or(0).saturating_sub(200);
+                let part = |text: &str| text.chars().skip(from).take(400).collect::<String>();
+                let (one, other) = (part(first), part(&again));
+                return Err(format!("run {number} differs:\n{one}\n{other}").into());
+            }
+        }
+        if number % 1000 == 0 {
+            println!("{number} runs of {} sequences, all alike", first.len());
+        }
+    }
+    Ok(())
+}
