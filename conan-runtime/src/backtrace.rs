@@ -58,8 +58,16 @@ pub(crate) fn component_frame(text: &str) -> Option<String> {
                 .split_once(": ")
                 .map_or("", |(_, name)| name.trim_start());
             let name = name.trim_start_matches('<');
-            let is_libc = ["syscall", "clone", "start_thread", "pthread"];
-            foreign = !parts.iter().any(|part| name.starts_with(part)) && !is_libc.contains(&name);
+            let libc = [
+                "syscall",
+                "clone",
+                "start_thread",
+                "pthread_",
+                "sched_yield",
+                "nanosleep",
+            ];
+            let all = parts.iter().chain(&libc);
+            foreign = !all.into_iter().any(|part| name.starts_with(part));
         } else if foreign
             && let Some(place) = line.trim_start().strip_prefix("at ")
             && !place.starts_with("/rustc/")

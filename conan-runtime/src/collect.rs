@@ -53,7 +53,14 @@ impl Collector {
                 self.report.totals.test_cases += 1;
                 timeline.add(tick, thread, What::Call(script.code_at(place)));
             }
-            Event::Suspended { thread, tick } => timeline.add(tick, thread, What::Suspended),
+            Event::Suspended {
+                thread,
+                tick,
+                place,
+            } => {
+                let call = What::Call(script.code_at(place));
+                timeline.suspend(tick, thread, call);
+            }
             Event::Woken { thread, tick, by } => timeline.add(tick, thread, What::Woken(by)),
             Event::Ended { thread, tick } => timeline.add(tick, thread, What::Ended),
             Event::Failed(failure) => self.fail(*failure),

@@ -77,6 +77,8 @@ pub enum Event {
         thread: usize,
         /// The clock's time.
         tick: u64,
+        /// The call.
+        place: Place,
     },
     /// A thread that was suspended has come out of its call.
     Woken {

@@ -175,7 +175,7 @@ impl Runner {
                 let message = format!("suspended for good {when}");
                 let mut failure = self.failure(ErrorKind::Liveness, message);
                 let thread = self.spawned - 1;
-                describe(&mut failure, &self.session.suspension(thread));
+                describe(self.script, &mut failure, &self.session.suspension(thread));
                 self.send(failure);
                 None
             }
@@ -249,8 +249,13 @@ impl Runner {
     /// work: a long sequence must not pile up events.
     fn note_suspended(&mut self, run: &Run, tick: u64) {
         for thread in 0..run.names.len() {
-            if let Phase::Running { .. } = run.states.get(thread) {
-                let _ = self.events.send(Event::Suspended { thread, tick });
+            if let Phase::Running { place, .. } = run.states.get(thread) {
+                let suspended = Event::Suspended {
+                    thread,
+                    tick,
+                    place,
+                };
+                let _ = self.events.send(suspended);
             }
         }
         self.collector.take_all(&self.received);
@@ -306,7 +311,11 @@ impl Runner {
                     let last = self.sequence.ticks + 1;
                     failure.expected = Some(format!("ended by tick {last}"));
                     failure.actual = Some("still in this call".to_owned());
-                    describe(&mut failure, &self.session.suspension(self.first + number));
+                    describe(
+                        self.script,
+                        &mut failure,
+                        &self.session.suspension(self.first + number),
+                    );
                     self.send(failure);
                 }
                 (Phase::Waiting(_) | Phase::Starting, None) => {
@@ -431,8 +440,9 @@ impl<R> Watch for Returned<R> {
 }
 
 /// Adds what an engine knows of a suspended thread.
-fn describe(failure: &mut Failure, suspension: &Suspension) {
+fn describe(script: &Script, failure: &mut Failure, suspension: &Suspension) {
     if let Some(location) = &suspension.location {
+        let location = script.shown_location(location);
         failure.notes.push(format!("blocked at {location}"));
     }
     failure.notes.extend(suspension.notes.iter().cloned());

@@ -67,6 +67,19 @@ impl Script {
         (file == self.file).then_some(Place { line, column })
     }
 
+    /// A location of the compiler's as people know it: the copy of the script
+    /// that the compiler read is called by the script's own path.
+    pub(crate) fn shown_location(&self, location: &str) -> String {
+        let mut parts = location.rsplitn(3, ':');
+        let (column, line) = (parts.next(), parts.next());
+        match (parts.next(), line, column) {
+            (Some(file), Some(line), Some(column)) if self.file.ends_with(file) => {
+                format!("{}:{line}:{column}", self.path)
+            }
+            _ => location.to_owned(),
+        }
+    }
+
     /// The code that stands at a place: a statement, or what a template runs.
     pub(crate) fn code_at(&self, place: Place) -> String {
         let line = self.line(place.line).unwrap_or_default();

@@ -68,17 +68,22 @@ impl Timeline {
             return;
         }
         let moment = Moment { tick, thread, what };
-        if moment.what == What::Suspended {
-            // Once is enough, however long it lasts.
-            let mut own = self.moments.iter().rev().filter(|m| m.thread == thread);
-            if own.next().is_some_and(|last| last.what == What::Suspended) {
-                return;
-            }
-        }
         if self.moments.len() == MAX_MOMENTS {
             self.moments.pop_front();
         }
         self.moments.push_back(moment);
+    }
+
+    /// A thread is in a call at the end of a tick. Said once, however long it
+    /// lasts; the call itself, too, if it was not said when it began.
+    pub(crate) fn suspend(&mut self, tick: u64, thread: usize, call: What) {
+        let mut own = self.moments.iter().rev().filter(|m| m.thread == thread);
+        match own.next().map(|last| &last.what) {
+            Some(What::Suspended) => return,
+            Some(last) if *last == call => {}
+            _ => self.add(tick, thread, call),
+        }
+        self.add(tick, thread, What::Suspended);
     }
 
     /// The table as text, at most 100 columns wide. Where there are too many
@@ -176,9 +181,9 @@ mod tests {
             threads: vec!["first".to_owned(), "second".to_owned()],
             ..Timeline::default()
         };
-        timeline.add(1, 0, What::Call("m.send(1)".to_owned()));
-        timeline.add(1, 0, What::Suspended);
-        timeline.add(2, 0, What::Suspended);
+        let call = What::Call("m.send(1)".to_owned());
+        timeline.suspend(1, 0, call.clone());
+        timeline.suspend(2, 0, call);
         timeline.add(3, 1, What::Call("m.receive()".to_owned()));
         timeline.add(3, 0, What::Woken(Some("thread second".to_owned())));
         let table = timeline.table();
