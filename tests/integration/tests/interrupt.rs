@@ -106,14 +106,28 @@ impl Running {
     }
 }
 
+/// Who gets the signal.
+#[derive(Clone, Copy)]
+enum To {
+    /// The command alone, as with `kill`.
+    Command,
+    /// All processes in the foreground, as on a terminal.
+    All,
+}
+
 /// Starts a run, and sends it a signal when the first tick has come.
-fn interrupt(scratch: &Scratch, name: &str) -> (ExitStatus, String) {
+fn interrupt(scratch: &Scratch, name: &str, to: To) -> (ExitStatus, String) {
     scratch.write("slow.conan", SCRIPT);
     let mut command = scratch.conan();
     command.args(["run", "--clock", "wall", "slow.conan"]);
-    let mut running = Running::start(command.stdout(Stdio::null()));
+    command.stdout(Stdio::null()).process_group(0);
+    let mut running = Running::start(&mut command);
     running.wait_for_the_driver();
-    signal(name, &running.child.id().to_string());
+    let id = running.child.id();
+    match to {
+        To::Command => signal(name, &id.to_string()),
+        To::All => signal(name, &format!("-{id}")),
+    }
     running.end()
 }
 
@@ -122,11 +136,15 @@ fn an_interrupted_run_ends_its_driver_and_says_so() {
     let scratch = Scratch::new("interrupted");
     let mut files = scratch.files();
     files.insert(PathBuf::from("slow.conan"));
-    let (status, rest) = interrupt(&scratch, "-INT");
-    assert_eq!(status.code(), Some(130), "{rest}");
-    assert!(rest.contains("interrupted"), "{rest}");
-    assert!(!rest.contains("panicked"), "{rest}");
-    nothing_is_left(&scratch, &files);
+    for to in [To::Command, To::All] {
+        let (status, rest) = interrupt(&scratch, "-INT", to);
+        assert_eq!(status.code(), Some(130), "{rest}");
+        assert!(rest.contains("interrupted"), "{rest}");
+        assert!(!rest.contains("panicked"), "{rest}");
+        // No sequence is to blame.
+        assert!(!rest.contains("had reported"), "{rest}");
+        nothing_is_left(&scratch, &files);
+    }
     // And the next run is none the worse.
     let mut again = scratch.conan();
     let ran = again.args(["run", "--ticktime", "20", "slow.conan"]).ran();
@@ -137,7 +155,7 @@ fn an_interrupted_run_ends_its_driver_and_says_so() {
 #[test]
 fn a_terminated_run_ends_its_driver_too() {
     let scratch = Scratch::new("terminated");
-    let (status, rest) = interrupt(&scratch, "-TERM");
+    let (status, rest) = interrupt(&scratch, "-TERM", To::Command);
     assert!(!status.success(), "{rest}");
 }
 
@@ -213,29 +231,53 @@ fn is_reset(error: &std::io::Error) -> bool {
     error.kind() == std::io::ErrorKind::ConnectionReset
 }
 
+/// Waits until the test lets it go.
+const HELD: &str = r#"
+#begin is_held
+    #tick
+        #thread
+            use std::io::Read;
+            let address = std::env::var("TELL")?;
+            let mut stream = std::net::TcpStream::connect(address)?;
+            let _ = stream.read(&mut [0]);
+        #end
+    #end
+#end
+"#;
+
 #[test]
 fn a_run_whose_reader_goes_away_leaves_no_driver_behind() {
     let scratch = Scratch::new("reader_gone");
-    let quick = "\n#begin quick\n    #tick\n        #thread\n            \
-        #valueCheck 1 # 1 #end\n        #end\n    #end\n#end\n";
-    let parts = SCRIPT.split_once("#begin");
-    let (head, slow) = parts.expect("the script has a sequence");
-    scratch.write("slow.conan", &format!("{head}{quick}\n#begin{slow}"));
+    let (head, slow) = SCRIPT.split_once("#begin").expect("there is a sequence");
+    let first = HELD.replace("is_held", "is_read");
+    scratch.write("slow.conan", &format!("{head}{first}{HELD}\n#begin{slow}"));
+    let listener = TcpListener::bind("127.0.0.1:0").expect("there is a port");
+    let address = listener.local_addr().expect("it has an address");
+    let (sender, accepted) = mpsc::channel();
+    thread::spawn(move || {
+        let accepted = listener.incoming().flatten();
+        accepted.map(|stream| sender.send(stream)).for_each(drop);
+    });
     let mut command = scratch.conan();
     command.args(["run", "--clock", "wall", "slow.conan"]);
+    command.env("TELL", address.to_string());
     let mut running = Running::start(command.stdout(Stdio::piped()));
-    // `| head -1`
+    // `| head -1`: the first report is read, and the second by nobody.
+    drop(
+        accepted
+            .recv_timeout(LIMIT)
+            .expect("the first sequence runs"),
+    );
     let stdout = running.child.stdout.take();
     let mut stdout = BufReader::new(stdout.expect("standard output is a pipe"));
-    let mut first = String::new();
-    let read = stdout.read_line(&mut first);
+    let mut line = String::new();
+    let read = stdout.read_line(&mut line);
     read.expect("the first report comes");
-    assert_eq!(first, "slow.conan\n");
+    assert_eq!(line, "slow.conan\n");
+    let held = accepted.recv_timeout(LIMIT);
+    let held = held.expect("the second sequence runs");
     drop(stdout);
-    running.wait_for_the_driver();
-    // The command notices when it next has something to say; at the latest
-    // when it is interrupted.
-    signal("-INT", &running.child.id().to_string());
+    drop(held);
     let (status, rest) = running.end();
     assert!(!rest.contains("panicked"), "{rest}");
     assert_ne!(status.code(), Some(101), "{rest}");
