@@ -56,10 +56,8 @@ fn real_time() -> u64 {
     const CLOCK_MONOTONIC_RAW: c_int = 4;
     let mut time = [0; 2];
     // SAFETY: a time is two such numbers.
-    assert_eq!(
-        unsafe { clock_gettime(CLOCK_MONOTONIC_RAW, &raw mut time) },
-        0
-    );
+    let error = unsafe { clock_gettime(CLOCK_MONOTONIC_RAW, &raw mut time) };
+    assert_eq!(error, 0);
     time[0] as u64 * 1_000_000_000 + time[1] as u64
 }
 
@@ -85,7 +83,7 @@ fn a_pipe_that_another_managed_thread_writes_to_can_be_read() {
         out.note(text);
     });
     spawn(&mut world, "writer", move || {
-        writer.write_all(b"from a friend").unwrap()
+        writer.write_all(b"from a friend").unwrap();
     });
     run_until_all_have_ended(&mut world);
     assert_eq!(log.noted(), ["from a friend"]);
@@ -177,7 +175,7 @@ fn a_lock_of_libc_that_a_yielding_thread_holds_can_be_waited_for() {
     });
     let out = log.clone();
     let blocked = spawn(&mut world, "waiter", move || {
-        lock.with(|| out.note("waiter"))
+        lock.with(|| out.note("waiter"));
     });
     run_until_all_have_ended(&mut world);
     assert_eq!(log.noted(), ["holder", "waiter"]);
@@ -198,7 +196,7 @@ fn a_lock_of_libc_that_a_sleeping_thread_holds_can_be_waited_for() {
     });
     let out = log.clone();
     let blocked = spawn(&mut world, "waiter", move || {
-        lock.with(|| out.note("waiter"))
+        lock.with(|| out.note("waiter"));
     });
     run_until_all_have_ended(&mut world);
     assert_eq!(log.noted(), ["holder", "waiter"]);
@@ -216,7 +214,7 @@ fn a_thread_that_spins_on_an_atomic_lets_the_one_run_that_sets_it() {
         }
     });
     spawn(&mut world, "sets", move || {
-        flag.store(true, Ordering::SeqCst)
+        flag.store(true, Ordering::SeqCst);
     });
     run_until_all_have_ended(&mut world);
     assert_left(&world, spinner, true);
@@ -268,7 +266,7 @@ fn a_thread_that_computes_for_a_second_while_nobody_is_ready_is_exact() {
     let (sender, receiver) = mpsc::channel();
     let out = log.clone();
     spawn(&mut world, "waits", move || {
-        out.note(receiver.recv().unwrap())
+        out.note(receiver.recv().unwrap());
     });
     spawn(&mut world, "computes", move || {
         compute(1000);
@@ -343,7 +341,7 @@ fn what_a_thread_had_said_of_itself_is_in_the_report() {
         set_tag(18);
     });
     spawn(&mut world, "writer", move || {
-        writer.write_all(b"!").unwrap()
+        writer.write_all(b"!").unwrap();
     });
     run_until_all_have_ended(&mut world);
     let expected = Inexact {

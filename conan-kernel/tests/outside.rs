@@ -59,11 +59,11 @@ fn ordinary_threads(rounds: usize) {
         })
         .collect();
     drop(sender);
-    let received = receiver.iter().count();
-    members
-        .into_iter()
-        .for_each(|member| member.join().unwrap());
-    assert_eq!(received, 3 * rounds);
+    let messages = receiver.iter().count();
+    for member in members {
+        member.join().unwrap();
+    }
+    assert_eq!(messages, 3 * rounds);
     assert_eq!(*total.lock().unwrap(), 3 * rounds);
 }
 
@@ -75,7 +75,7 @@ fn ordinary_time_outs() {
     assert!(receiver.recv_timeout(length).is_err());
     thread::park_timeout(length);
     thread::sleep(length);
-    assert!(begun.elapsed() >= 3 * length - Duration::from_millis(5));
+    assert!(begun.elapsed() >= 2 * length);
     assert!(
         begun.elapsed() < Duration::from_secs(60),
         "an hour of a world came out"
@@ -147,7 +147,7 @@ fn worlds_in_parallel_threads_take_turns() {
             let mut world = world();
             assert_eq!(OPEN.fetch_add(1, Ordering::SeqCst), 0, "two worlds at once");
             spawn(&mut world, "sleeper", || {
-                thread::sleep(Duration::from_secs(1))
+                thread::sleep(Duration::from_secs(1));
             });
             run_to_the_end(&mut world);
             assert!(all_finished(&world));

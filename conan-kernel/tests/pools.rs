@@ -74,8 +74,8 @@ fn own_threads_finished(world: &World) -> bool {
 
 #[test]
 fn a_pool_that_a_world_has_started_can_be_used_by_the_next_worlds() {
-    let _alone = alone();
     static POOL: OnceLock<Pool> = OnceLock::new();
+    let _alone = alone();
     for round in 0..20 {
         assert!(use_in_a_world(&POOL), "world {round}");
     }
@@ -83,8 +83,8 @@ fn a_pool_that_a_world_has_started_can_be_used_by_the_next_worlds() {
 
 #[test]
 fn a_pool_that_a_world_has_started_can_be_used_by_an_ordinary_thread_after_it() {
-    let _alone = alone();
     static POOL: OnceLock<Pool> = OnceLock::new();
+    let _alone = alone();
     assert!(use_in_a_world(&POOL));
     let pool = POOL.get().expect("the world has started it");
     for _ in 0..20 {

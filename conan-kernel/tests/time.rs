@@ -316,7 +316,7 @@ fn threads_that_yield_let_the_timers_of_others_come_due() {
 fn a_run_does_not_move_time_for_sleepers_only() {
     let mut world = world();
     let sleeper = spawn(&mut world, "sleeper", || {
-        thread::sleep(Duration::from_secs(1))
+        thread::sleep(Duration::from_secs(1));
     });
     let begun = world.now();
     assert_eq!(world.run(u64::MAX), Stopped::Quiescent);
@@ -342,7 +342,7 @@ fn time_does_not_creep_beyond_the_horizon() {
         }
     });
     let sleeper = spawn(&mut world, "sleeper", || {
-        thread::sleep(Duration::from_secs(10))
+        thread::sleep(Duration::from_secs(10));
     });
     let begun = world.now();
     for horizon in [0, 1, SECOND, SECOND, 9 * SECOND] {
