@@ -38,6 +38,7 @@ mod words;
 
 pub use diagnostic::{Code, Diagnostic, Severity};
 pub use format::{FormatError, format};
+pub use limits::on_large_stack;
 pub use pieces::Directive;
 pub use source::{Position, Source};
 pub use span::{Name, Span, Spanned};
@@ -69,7 +70,7 @@ impl Parsed {
 /// Reads a script and checks all of it. Never fails: what is wrong is in the
 /// diagnostics.
 pub fn parse(name: impl Into<String>, text: impl Into<String>) -> Parsed {
-    let text = text.into();
+    let (name, text) = (name.into(), text.into());
     if text.len() > source::MAX_BYTES {
         let source = Source::new(name, "");
         let message = "this file is larger than 4 GiB";
@@ -80,6 +81,10 @@ pub fn parse(name: impl Into<String>, text: impl Into<String>) -> Parsed {
             source,
         };
     }
+    on_large_stack(|| parse_text(name, text))
+}
+
+fn parse_text(name: String, text: String) -> Parsed {
     let source = Source::new(name, text);
     let (mask, mut diagnostics) = mask::mask(source.text());
     let built = build::build(&source, &mask);

@@ -237,7 +237,7 @@ impl Masker<'_> {
                     self.unterminated("character", start, start + 2);
                 }
             }
-            Some(c) if c != '\'' && c != '\n' && rest.next() == Some('\'') => {
+            Some(c) if c != '\'' && rest.next() == Some('\'') => {
                 self.hide(Opaque::Literal, start + 2 + c.len_utf8());
             }
             // A lifetime, or a lone quote that syn will complain about.
@@ -386,8 +386,11 @@ impl Masker<'_> {
 
 /// `#conditions`, or what is near enough to be taken for it.
 fn is_conditions(word: &str) -> bool {
-    let is_near = word.len().abs_diff("#conditions".len()) <= 2;
-    is_near && nearest_directive(word) == Some(Directive::Conditions)
+    if word.len().abs_diff("#conditions".len()) > 2 {
+        return false;
+    }
+    let directive = Directive::from_word(word).or_else(|| nearest_directive(word));
+    directive == Some(Directive::Conditions)
 }
 
 fn ends_conditions(text: &str) -> bool {

@@ -29,6 +29,9 @@ pub(crate) fn nearest<'c>(word: &str, candidates: &[&'c str]) -> Option<&'c str>
             6..=24 => 2,
             _ => return None,
         };
+        if lower.len().abs_diff(candidate.len()) > limit {
+            return None;
+        }
         let distance = distance(&lower, &candidate.to_lowercase());
         (distance <= limit).then_some((distance, candidate))
     });

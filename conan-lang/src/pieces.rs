@@ -5,6 +5,7 @@ use pest::iterators::{Pair, Pairs};
 use pest_derive::Parser;
 
 use crate::mask::Mask;
+use crate::nearest::nearest_directive;
 use crate::source::Source;
 use crate::span::{Name, Span, Spanned};
 
@@ -105,6 +106,13 @@ impl Directive {
         }
     }
 
+    /// The directive that is spelled so.
+    pub(crate) fn from_word(word: &str) -> Option<Self> {
+        Self::ALL
+            .into_iter()
+            .find(|directive| directive.word() == word)
+    }
+
     /// True for the templates: what counts as a test case when it runs.
     pub fn is_template(self) -> bool {
         matches!(
@@ -149,9 +157,8 @@ pub(crate) enum Piece {
     Directive(Directive, Span),
     /// `#thread` with its head.
     Thread(Box<ThreadHead>, Span),
-    /// A word that is no directive; and the head that follows, in case that
-    /// `#thread` was meant.
-    Unknown(Box<ThreadHead>, Span),
+    /// A word that is no directive, and the one that it is most like.
+    Unknown(Option<Directive>, Span),
     /// A lone `#`.
     Separator(Span),
     /// All but the last `#` of a run of them.
@@ -197,52 +204,47 @@ pub(crate) fn pieces(source: &Source, mask: &Mask) -> Vec<Piece> {
 
 fn piece(source: &Source, pair: Pair<'_, Rule>) -> Option<Piece> {
     let span = span_of(&pair);
-    let directive = match pair.as_rule() {
-        Rule::ticktime => Directive::Ticktime,
-        Rule::cut => Directive::Cut,
-        Rule::conditions => Directive::Conditions,
-        Rule::top => Directive::Top,
-        Rule::shared => Directive::Shared,
-        Rule::begin => Directive::Begin,
-        Rule::test => Directive::Test,
-        Rule::stays => Directive::Stays,
-        Rule::wake_times => Directive::WakeTimes,
-        Rule::tick => Directive::Tick,
-        Rule::suspended => Directive::Suspended,
-        Rule::finished => Directive::Finished,
-        Rule::exc_monitor => Directive::ExcMonitor,
-        Rule::value_check => Directive::ValueCheck,
-        Rule::match_check => Directive::MatchCheck,
-        Rule::wake_check => Directive::WakeCheck,
-        Rule::end => Directive::End,
+    Some(match pair.as_rule() {
+        Rule::directive => Piece::Directive(Directive::from_word(pair.as_str())?, span),
         Rule::thread => {
-            let head = thread_head(source, span, pair.into_inner());
-            return Some(Piece::Thread(Box::new(head), span));
+            let head = thread_head(source, span, pair.into_inner(), 0);
+            Piece::Thread(Box::new(head), span)
         }
-        Rule::unknown => {
-            let mut inner = pair.into_inner();
-            let word = span_of(&inner.next()?);
-            let head = thread_head(source, span, inner);
-            return Some(Piece::Unknown(Box::new(head), word));
-        }
-        Rule::separator => return Some(Piece::Separator(span)),
-        Rule::hashes => return Some(Piece::Hashes(span)),
-        Rule::code => {
-            let is_blank = pair.as_str().trim_start().is_empty();
-            return (!is_blank).then_some(Piece::Code(span));
-        }
+        Rule::unknown => Piece::Unknown(nearest_directive(pair.as_str()), span),
+        Rule::separator => Piece::Separator(span),
+        Rule::hashes => Piece::Hashes(span),
+        Rule::code if !pair.as_str().trim_start().is_empty() => Piece::Code(span),
         _ => return None,
-    };
-    Some(Piece::Directive(directive, span))
+    })
 }
 
-fn thread_head(source: &Source, span: Span, parts: Pairs<'_, Rule>) -> ThreadHead {
+/// Reads the head of a thread block whose `#thread` is misspelled.
+pub(crate) fn thread_head_behind(source: &Source, mask: &Mask, word: Span) -> ThreadHead {
+    let at = word.end as usize;
+    let rest = &mask.text[at..];
+    let line = &rest[..rest.find(['\n', '#']).unwrap_or(rest.len())];
+    let parsed = Grammar::parse(Rule::only_head, line).ok();
+    match parsed.and_then(|mut pairs| pairs.next()) {
+        Some(pair) => {
+            let span = word.to(Span::at(at + pair.as_span().end()));
+            thread_head(source, span, pair.into_inner(), at)
+        }
+        None => ThreadHead {
+            span: word,
+            ..ThreadHead::default()
+        },
+    }
+}
+
+/// The head of a thread block; its `parts` are `shift` bytes further on.
+fn thread_head(source: &Source, span: Span, parts: Pairs<'_, Rule>, shift: usize) -> ThreadHead {
     let mut head = ThreadHead {
         span,
         ..ThreadHead::default()
     };
     let name_of = |pair: Pair<'_, Rule>| {
-        let span = span_of(&pair);
+        let span = pair.as_span();
+        let span = Span::new(span.start() + shift, span.end() + shift);
         Spanned::new(source.slice(span).to_owned(), span)
     };
     for part in parts {

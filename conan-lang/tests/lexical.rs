@@ -15,7 +15,11 @@ fn check(code: &str, templates: &[&[&str]]) {
     let block = parsed.script.sequences[0].thread_blocks().next();
     let (_, block) = block.expect("the thread is there");
     assert_eq!(parsed.source.slice(block.code.span), code);
-    let found = block.code.templates.iter().map(|template| parts(&parsed, &template.kind));
+    let found = block
+        .code
+        .templates
+        .iter()
+        .map(|template| parts(&parsed, &template.kind));
     let found: Vec<Vec<&str>> = found.collect();
     assert_eq!(found, templates);
 }
@@ -36,13 +40,18 @@ fn parts<'p>(parsed: &'p Parsed, kind: &TemplateKind) -> Vec<&'p str> {
         TemplateKind::WakeCheck(_) => [None, None],
     };
     let texts = fragments.into_iter().flatten();
-    texts.map(|fragment| parsed.source.slice(fragment.span)).collect()
+    texts
+        .map(|fragment| parsed.source.slice(fragment.span))
+        .collect()
 }
 
 #[test]
 fn end_in_a_string_ends_nothing() {
     check("f(\"#end\");", &[]);
-    check("#excMonitor f(\"#end # #tick\"); #end", &[&["f(\"#end # #tick\");"]]);
+    check(
+        "#excMonitor f(\"#end # #tick\"); #end",
+        &[&["f(\"#end # #tick\");"]],
+    );
     check("f(\"a \\\" #end \\\\\");", &[]);
     check("f(\"two\n    #end\n    lines\");", &[]);
     check("f(\"goes on \\\n    #end\");", &[]);
@@ -50,7 +59,10 @@ fn end_in_a_string_ends_nothing() {
 
 #[test]
 fn a_separator_in_a_string_parts_nothing() {
-    check("#valueCheck \"#\" # \"a # b\" #end", &[&["\"#\"", "\"a # b\""]]);
+    check(
+        "#valueCheck \"#\" # \"a # b\" #end",
+        &[&["\"#\"", "\"a # b\""]],
+    );
 }
 
 #[test]
@@ -58,21 +70,36 @@ fn raw_strings_end_with_as_many_hashes_as_they_began() {
     check("f(r\"\\\"); // #end\ng(r\"#end\");", &[]);
     check("f(r#\"a \" #end \"#);", &[]);
     check("f(r##\"a \"# #end \"##);", &[]);
-    check("#valueCheck r#\"#\"# # r###\"\"## # #end\"### #end", &[&["r#\"#\"#", "r###\"\"## # #end\"###"]]);
+    check(
+        "#valueCheck r#\"#\"# # r###\"\"## # #end\"### #end",
+        &[&["r#\"#\"#", "r###\"\"## # #end\"###"]],
+    );
 }
 
 #[test]
 fn byte_and_c_strings() {
-    check("f(b\"#end\", br\"#end\", br#\"\" #end\"#, c\"#end\", cr#\"\" #end\"#);", &[]);
+    check(
+        "f(b\"#end\", br\"#end\", br#\"\" #end\"#, c\"#end\", cr#\"\" #end\"#);",
+        &[],
+    );
     check("f(b\"\\\" #end\");", &[]);
 }
 
 #[test]
 fn characters_are_told_from_lifetimes() {
-    check("f('#', '\"', '\\'', '\\\\', '\\u{23}', 'ä', b'#', b'\"', b'\\'');", &[]);
-    check("fn f<'a, 'b: 'a>(x: &'a str, y: &'b str) -> &'a str { x }", &[]);
+    check(
+        "f('#', '\"', '\\'', '\\\\', '\\u{23}', 'ä', b'#', b'\"', b'\\'');",
+        &[],
+    );
+    check(
+        "fn f<'a, 'b: 'a>(x: &'a str, y: &'b str) -> &'a str { x }",
+        &[],
+    );
     check("'outer: loop { break 'outer; }", &[]);
-    check("#valueCheck m.receive() # '\"' #end f(\"\");", &[&["m.receive()", "'\"'"]]);
+    check(
+        "#valueCheck m.receive() # '\"' #end f(\"\");",
+        &[&["m.receive()", "'\"'"]],
+    );
     check("f::<'static>('a', 'b');", &[]);
 }
 
@@ -81,7 +108,10 @@ fn comments_hide_what_is_in_them() {
     check("f(); // #end\ng();", &[]);
     check("f(/* #end # ) */);", &[]);
     check("f(); // it's \"\ng();", &[]);
-    check("#valueCheck 1 /* # */ # /* # */ 2 // #end\n#end", &[&["1", "2"]]);
+    check(
+        "#valueCheck 1 /* # */ # /* # */ 2 // #end\n#end",
+        &[&["1", "2"]],
+    );
 }
 
 #[test]
@@ -98,7 +128,10 @@ fn doc_comments_are_comments() {
 
 #[test]
 fn raw_identifiers_have_no_separator() {
-    check("#valueCheck r#type # r#match #end", &[&["r#type", "r#match"]]);
+    check(
+        "#valueCheck r#type # r#match #end",
+        &[&["r#type", "r#match"]],
+    );
     check("let r#end = r#fn(1);", &[]);
 }
 
@@ -106,12 +139,18 @@ fn raw_identifiers_have_no_separator() {
 fn attributes_are_code() {
     check("#[allow(unused)]\nlet x = 1;", &[]);
     check("#[cfg(test)] { #![allow(unused)] f(); }", &[]);
-    check("#excMonitor #[allow(unused)] let x = f(); #end", &[&["#[allow(unused)] let x = f();"]]);
+    check(
+        "#excMonitor #[allow(unused)] let x = f(); #end",
+        &[&["#[allow(unused)] let x = f();"]],
+    );
 }
 
 #[test]
 fn a_separator_stands_outside_every_bracket() {
-    check("#valueCheck f!(a # b) # g!([#] {#}) #end", &[&["f!(a # b)", "g!([#] {#})"]]);
+    check(
+        "#valueCheck f!(a # b) # g!([#] {#}) #end",
+        &[&["f!(a # b)", "g!([#] {#})"]],
+    );
     check("f!(a # b);", &[]);
     check("#valueCheck [1, 2] # [1, 2] #end", &[&["[1, 2]", "[1, 2]"]]);
     check("#matchCheck x # A { b, .. } #end", &[&["x", "A { b, .. }"]]);
@@ -158,7 +197,10 @@ fn everything_may_stand_on_one_line() {
     let parsed = common::parse_clean(text);
     let script = &parsed.script;
     assert_eq!(script.ticktime_ms(), 5);
-    assert_eq!(parsed.source.slice(script.cuts[0].constructor.span), "M::new()");
+    assert_eq!(
+        parsed.source.slice(script.cuts[0].constructor.span),
+        "M::new()"
+    );
     assert_eq!(parsed.source.slice(script.tops[0].items.span), "fn f() {}");
     let members = &script.shared.as_ref().expect("a shared block").members;
     assert_eq!(members.len(), 2);
@@ -173,7 +215,11 @@ fn conditions_are_free_text_with_apostrophes_and_quotes() {
     let text = "#conditions\n  C1 it's \"half a quote\n  C2 'tis r#\"raw (and [open\n  C3 a #hash, # alone, #tick\n\
                   C4 last #end\n#begin #test C1 C2 C3 C4 #tick #end #end";
     let parsed = common::parse_clean(text);
-    let conditions = parsed.script.conditions.as_ref().expect("the block is there");
+    let conditions = parsed
+        .script
+        .conditions
+        .as_ref()
+        .expect("the block is there");
     let found: Vec<(&str, &str)> = conditions
         .items
         .iter()
@@ -193,9 +239,15 @@ fn conditions_are_free_text_with_apostrophes_and_quotes() {
 #[test]
 fn conditions_of_unusual_white_space_are_read_to_their_end() {
     for space in ["\u{a0}", "\u{b}", "\u{c}", "\u{2003}", "\u{85}", "\u{2028}"] {
-        let text = format!("#conditions\n{space}\n{space}C1 one\n{space}#end\n#begin #test C1 #tick #end #end");
+        let text = format!(
+            "#conditions\n{space}\n{space}C1 one\n{space}#end\n#begin #test C1 #tick #end #end"
+        );
         let parsed = parse("test.conan", text.as_str());
-        let conditions = parsed.script.conditions.as_ref().expect("the block is there");
+        let conditions = parsed
+            .script
+            .conditions
+            .as_ref()
+            .expect("the block is there");
         assert_eq!(conditions.items.len(), 1, "{space:?}");
     }
 }

@@ -9,7 +9,6 @@ mod stray;
 
 use crate::diagnostic::{Code as Mistake, Diagnostic, MAX_DIAGNOSTICS};
 use crate::mask::Mask;
-use crate::nearest::nearest_directive;
 use crate::pieces::{Directive, Piece, ThreadHead, pieces};
 use crate::source::Source;
 use crate::span::Span;
@@ -29,7 +28,7 @@ pub(crate) struct Built {
 /// Builds the tree, as much of it as there is.
 pub(crate) fn build(source: &Source, mask: &Mask) -> Built {
     let pieces = pieces(source, mask);
-    let unknown_opens = unknown_opens(source, &pieces);
+    let unknown_opens = unknown_opens(&pieces);
     let read = |by_indentation, lines_close| {
         let reading = Reading {
             by_indentation,
@@ -72,16 +71,15 @@ struct Reading {
 }
 
 /// Unknown directives begin blocks if there is an `#end` for each of them.
-fn unknown_opens(source: &Source, pieces: &[Piece]) -> bool {
+fn unknown_opens(pieces: &[Piece]) -> bool {
     let (mut unknown, mut spare) = (0_i64, 0_i64);
     for piece in pieces {
         let directive = match piece {
             Piece::Directive(directive, _) => Some(*directive),
             Piece::Thread(..) => Some(Directive::Thread),
-            Piece::Unknown(_, span) => {
-                let meant = nearest_directive(source.slice(*span));
+            Piece::Unknown(meant, _) => {
                 unknown += i64::from(meant.is_none());
-                meant
+                *meant
             }
             _ => None,
         };
@@ -183,7 +181,7 @@ impl<'s> Builder<'s> {
                     next = self.directive(*directive, *span, pieces, next);
                 }
                 Piece::Thread(head, span) => self.open_thread(head, *span),
-                Piece::Unknown(head, span) => next = self.unknown(head, *span, pieces, next),
+                Piece::Unknown(meant, span) => next = self.unknown(*meant, *span, pieces, next),
                 Piece::Separator(span) => self.separator(*span),
                 Piece::Hashes(span) => self.hashes(*span),
                 Piece::Code(span) => self.code(*span),

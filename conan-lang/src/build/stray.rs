@@ -4,8 +4,7 @@ use super::places::{holds_rust, is_declaration, proper_place};
 use super::{Builder, Content};
 use crate::brackets;
 use crate::diagnostic::{Code as Mistake, Diagnostic};
-use crate::nearest::nearest_directive;
-use crate::pieces::{Directive, Piece, ThreadHead};
+use crate::pieces::{Directive, Piece, thread_head_behind};
 use crate::span::Span;
 use crate::words::{first_line, first_word, shorten, trim};
 
@@ -14,7 +13,7 @@ impl Builder<'_> {
     /// `#end` finds it; one that cannot be guessed may be a block of its own.
     pub(super) fn unknown(
         &mut self,
-        head: &ThreadHead,
+        meant: Option<Directive>,
         span: Span,
         pieces: &[Piece],
         next: usize,
@@ -25,7 +24,7 @@ impl Builder<'_> {
             format!("unknown directive `{}`", shorten(word)),
             span,
         );
-        let Some(meant) = nearest_directive(word) else {
+        let Some(meant) = meant else {
             self.stranger(diagnostic.label("no directive is called so"));
             return next;
         };
@@ -37,7 +36,10 @@ impl Builder<'_> {
         );
         match meant {
             Directive::End => self.end(span),
-            Directive::Thread => self.open_thread(head, head.span),
+            Directive::Thread => {
+                let head = thread_head_behind(self.source, self.mask, span);
+                self.open_thread(&head, head.span);
+            }
             _ => return self.directive(meant, span, pieces, next),
         }
         next

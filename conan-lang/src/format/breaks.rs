@@ -151,14 +151,19 @@ impl Breaker<'_> {
         let mut at = start;
         while at < end {
             let masked = &self.mask.text[at..end];
-            let Some(len) = masked.find([' ', '\t']) else { return };
+            let Some(len) = masked.find([' ', '\t']) else {
+                return;
+            };
             let gap = self.gap_after(at + len);
             let is_indentation = self.text[..gap.start].ends_with('\n');
             if gap.end < end && !is_indentation {
                 self.single_space(gap.start);
             }
             // A comment is blank in the mask, and no gap.
-            at = self.comment_at(gap.end).unwrap_or(gap.end).max(gap.start + 1);
+            at = self
+                .comment_at(gap.end)
+                .unwrap_or(gap.end)
+                .max(gap.start + 1);
         }
     }
 

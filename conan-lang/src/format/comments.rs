@@ -18,12 +18,15 @@ pub(super) fn columns(lines: &[Line<'_>], indentations: &[Option<usize>]) -> Vec
         let new_width = indentation.unwrap_or(old_width);
         let code_width = code.trim_start().chars().count();
         if gap > 1 {
-            groups.entry(old_width + code_width + gap).or_default().push(Comment {
-                line: index,
-                gap,
-                shift: new_width.cast_signed() - old_width.cast_signed(),
-                code_end: new_width + code_width,
-            });
+            groups
+                .entry(old_width + code_width + gap)
+                .or_default()
+                .push(Comment {
+                    line: index,
+                    gap,
+                    shift: new_width.cast_signed() - old_width.cast_signed(),
+                    code_end: new_width + code_width,
+                });
         }
     }
     for (column, group) in groups {
@@ -31,9 +34,17 @@ pub(super) fn columns(lines: &[Line<'_>], indentations: &[Option<usize>]) -> Vec
         if moves_as_one {
             continue;
         }
-        let widest = group.iter().map(|comment| comment.code_end).max().unwrap_or(0);
+        let widest = group
+            .iter()
+            .map(|comment| comment.code_end)
+            .max()
+            .unwrap_or(0);
         let least_gap = group.iter().map(|comment| comment.gap).min().unwrap_or(1);
-        let column = if widest < column { column } else { widest + least_gap };
+        let column = if widest < column {
+            column
+        } else {
+            widest + least_gap
+        };
         for comment in group {
             gaps[comment.line] = column - comment.code_end;
         }

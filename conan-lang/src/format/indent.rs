@@ -27,7 +27,11 @@ pub(super) fn apply(source: &Source, mask: &Mask, eol: &str) -> String {
         blank = false;
         out.extend(std::iter::repeat_n(' ', indentation.unwrap_or(0)));
         let (code, comment) = line.parts();
-        out.push_str(if indentation.is_some() { code.trim_start() } else { code });
+        out.push_str(if indentation.is_some() {
+            code.trim_start()
+        } else {
+            code
+        });
         out.extend(std::iter::repeat_n(' ', column));
         out.push_str(comment);
         if line.ends_in_literal {
@@ -143,7 +147,8 @@ fn lines<'s>(source: &'s Source, mask: &Mask) -> Vec<Line<'s>> {
             block: state.block,
             ends_in_literal: raw.len() > content.len()
                 && mask.is_inside(line_end) == Some(Opaque::Literal),
-            comment: trailing_comment(mask, first, content.trim_end().len() + start).map(|at| at - start),
+            comment: trailing_comment(mask, first, content.trim_end().len() + start)
+                .map(|at| at - start),
         });
         start = end;
     }
@@ -152,7 +157,9 @@ fn lines<'s>(source: &'s Source, mask: &Mask) -> Vec<Line<'s>> {
 
 /// The line comment at the end of a line whose text begins at `first`.
 fn trailing_comment(mask: &Mask, first: usize, end: usize) -> Option<usize> {
-    let last = mask.parts.partition_point(|(_, span)| (span.start as usize) < end);
+    let last = mask
+        .parts
+        .partition_point(|(_, span)| (span.start as usize) < end);
     let (kind, span) = mask.parts.get(last.checked_sub(1)?)?;
     let start = span.start as usize;
     let is_trailing = *kind == Opaque::Comment && start > first && span.end as usize >= end;

@@ -31,6 +31,7 @@ pub fn format(parsed: &Parsed) -> Result<String, FormatError> {
                 | Code::WrongPlace
                 | Code::StrayText
                 | Code::BadHead
+                | Code::ExtraSeparator
                 | Code::Unterminated
                 | Code::InvalidUtf8
         )

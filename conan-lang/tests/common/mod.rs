@@ -118,16 +118,45 @@ pub(crate) fn format_checked(text: &str) -> Option<String> {
     let formatted = conan_lang::format(&before).ok()?;
     let after = parse("test.conan", formatted.as_str());
     let context = || format!("of\n{text}\nwhich became\n{formatted}");
-    assert_eq!(solid(before.source.text()), solid(&formatted), "more than white space moved {}", context());
-    assert_eq!(shape(&before), shape(&after), "the tree changed {}", context());
-    assert_eq!(parts(&before), parts(&after), "literals or comments changed {}", context());
+    assert_eq!(
+        solid(before.source.text()),
+        solid(&formatted),
+        "more than white space moved {}",
+        context()
+    );
+    assert_eq!(
+        shape(&before),
+        shape(&after),
+        "the tree changed {}",
+        context()
+    );
+    assert_eq!(
+        parts(&before),
+        parts(&after),
+        "literals or comments changed {}",
+        context()
+    );
     let codes = |parsed: &Parsed| -> Vec<Code> {
-        parsed.diagnostics.iter().map(|diagnostic| diagnostic.code).collect()
+        parsed
+            .diagnostics
+            .iter()
+            .map(|diagnostic| diagnostic.code)
+            .collect()
     };
-    assert_eq!(codes(&before), codes(&after), "the diagnostics changed {}", context());
+    assert_eq!(
+        codes(&before),
+        codes(&after),
+        "the diagnostics changed {}",
+        context()
+    );
     let again = conan_lang::format(&after);
     let again = again.unwrap_or_else(|_| panic!("refused the second time {}", context()));
-    assert_eq!(formatted, again, "the second time is different {}", context());
+    assert_eq!(
+        formatted,
+        again,
+        "the second time is different {}",
+        context()
+    );
     Some(formatted)
 }
 
