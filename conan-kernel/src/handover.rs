@@ -12,15 +12,20 @@ const TURN: u32 = 1;
 const TELL: u32 = 2;
 const RELEASED: u32 = 3;
 
-/// Where a managed thread waits for its turn. Lives as long as the process:
-/// an abandoned thread waits here for ever.
-pub(crate) struct Slot {
-    pub(crate) id: ThreadId,
-    word: AtomicU32,
-    /// The system's number of the thread, once it runs.
-    pub(crate) number: AtomicU32,
-    backtrace: Lock<Option<String>>,
-    told: AtomicU32,
+/// How control passes to a managed thread and away from it.
+pub(crate) trait Handover: Send + Sync {
+    /// Waits for the turn. To be called by the thread itself, without the
+    /// engine's lock.
+    fn park(&self) -> Go;
+
+    /// Gives the turn to a parked thread, or to one that is about to park.
+    fn unpark(&self);
+
+    /// Lets a parked thread go on without the engine.
+    fn release(&self);
+
+    /// The backtrace of a parked thread, taken by itself.
+    fn backtrace(&self) -> Option<String>;
 }
 
 /// Why a parked thread goes on.
@@ -32,19 +37,35 @@ pub(crate) enum Go {
     Released,
 }
 
+/// A managed thread's place in the engine. Lives as long as the process: an
+/// abandoned thread waits here for ever.
+pub(crate) struct Slot {
+    pub(crate) id: ThreadId,
+    /// The system's number of the thread, once it runs.
+    pub(crate) number: AtomicU32,
+    pub(crate) handover: Box<dyn Handover>,
+}
+
 impl Slot {
     pub(crate) fn new(id: ThreadId) -> &'static Self {
         Box::leak(Box::new(Self {
             id,
-            word: AtomicU32::new(PARKED),
             number: AtomicU32::new(0),
-            backtrace: Lock::new(None),
-            told: AtomicU32::new(0),
+            handover: Box::new(OsThread::default()),
         }))
     }
+}
 
-    /// Waits for the turn. To be called without the engine's lock.
-    pub(crate) fn park(&self) -> Go {
+/// A thread of the system's that sleeps in the kernel while it is parked.
+#[derive(Default)]
+struct OsThread {
+    word: AtomicU32,
+    told: AtomicU32,
+    backtrace: Lock<Option<String>>,
+}
+
+impl Handover for OsThread {
+    fn park(&self) -> Go {
         loop {
             match self.word.swap(PARKED, Ordering::Acquire) {
                 TURN => return Go::Turn,
@@ -55,20 +76,17 @@ impl Slot {
         }
     }
 
-    /// Gives the turn to a parked thread, or to one that is about to park.
-    pub(crate) fn unpark(&self) {
+    fn unpark(&self) {
         self.word.store(TURN, Ordering::Release);
         raw::wake_all(&self.word);
     }
 
-    /// Lets a parked thread go on without the engine.
-    pub(crate) fn release(&self) {
+    fn release(&self) {
         self.word.store(RELEASED, Ordering::Release);
         raw::wake_all(&self.word);
     }
 
-    /// The backtrace of a parked thread, taken by itself.
-    pub(crate) fn backtrace(&self) -> Option<String> {
+    fn backtrace(&self) -> Option<String> {
         self.told.store(0, Ordering::Relaxed);
         self.word.store(TELL, Ordering::Release);
         raw::wake_all(&self.word);
@@ -81,7 +99,9 @@ impl Slot {
         }
         self.backtrace.lock().take()
     }
+}
 
+impl OsThread {
     fn tell(&self) {
         let backtrace = std::backtrace::Backtrace::force_capture().to_string();
         *self.backtrace.lock() = Some(backtrace);

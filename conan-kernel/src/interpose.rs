@@ -243,7 +243,7 @@ pub(crate) fn enter_managed(slot: &'static crate::handover::Slot) {
     if let Some(processors) = state::lock().affinity {
         processors.confine();
     }
-    if slot.park() == crate::handover::Go::Released {
+    if slot.handover.park() == crate::handover::Go::Released {
         me::become_free();
     }
 }

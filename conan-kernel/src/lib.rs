@@ -30,7 +30,7 @@ mod time;
 mod watchdog;
 mod world;
 
-pub use schedule::{Fifo, Strategy};
+pub use schedule::{Decision, Fifo, Recorded, Strategy};
 pub use selfcheck::{Unavailable, available};
 pub use state::{Blocked, Cause, Inexact, ThreadId, ThreadInfo, Wake};
 pub use world::{Stopped, World, current_thread, last_wake, park, set_tag, unpark};

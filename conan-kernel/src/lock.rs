@@ -40,6 +40,12 @@ impl<T> Lock<T> {
     }
 }
 
+impl<T: Default> Default for Lock<T> {
+    fn default() -> Self {
+        Self::new(T::default())
+    }
+}
+
 /// The holder of a lock.
 pub(crate) struct Guard<'l, T> {
     lock: &'l Lock<T>,

@@ -275,7 +275,7 @@ impl State {
             // Nobody schedules: it goes its own way.
             self.thread(id).phase = Phase::Finished;
             let slot = self.thread(id).slot;
-            slot.release();
+            slot.handover.release();
             return;
         }
         self.make_ready(id);
@@ -337,7 +337,7 @@ impl State {
             self.current = Some(id);
             SWITCHES.fetch_add(1, Ordering::Relaxed);
             let slot = self.thread(id).slot;
-            slot.unpark();
+            slot.handover.unpark();
             return;
         }
     }
@@ -370,7 +370,7 @@ impl State {
 /// Waits until it is the thread's turn again. The state's lock is given up.
 pub(crate) fn wait_for_turn(state: Guard<'static, State>, slot: &'static Slot) -> Go {
     drop(state);
-    let go = slot.park();
+    let go = slot.handover.park();
     if go == Go::Released {
         me::become_free();
     }

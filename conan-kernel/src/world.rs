@@ -181,7 +181,7 @@ impl World {
             let thread = state.thread(id);
             matches!(thread.phase, Phase::Blocked(_)).then_some(thread.slot)
         }?;
-        slot.backtrace()
+        slot.handover.backtrace()
     }
 
     /// Why the run was not exact so far; nothing if it was.

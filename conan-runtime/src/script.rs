@@ -88,10 +88,9 @@ impl Script {
         if let Some(template) = code.strip_prefix('#') {
             let word = template.find(char::is_whitespace).unwrap_or(template.len());
             code = &template[word..];
-            for end in [" #end", " # "] {
-                code = code.split(end).next().unwrap_or_default();
-            }
+            code = code.split(" # ").next().unwrap_or_default();
         }
+        let code = code.split(" #end").next().unwrap_or_default();
         let code = code.split(" //").next().unwrap_or_default().trim();
         code.to_owned()
     }
