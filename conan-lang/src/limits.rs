@@ -52,7 +52,7 @@ pub(crate) fn check(
         scan.token(&text[at..at + len], &text[at + len..]);
         let message = if scan.total > MAX_RUN {
             format!("this code has more than {MAX_RUN} tokens without a `;` or `,`")
-        } else if scan.outer.len() >= MAX_DEPTH {
+        } else if scan.outer.len() > MAX_DEPTH {
             format!("brackets are nested more than {MAX_DEPTH} deep here")
         } else {
             at += len;

@@ -366,7 +366,7 @@ fn fragments_nested_too_deeply() {
     let deep = format!("{}1{}", "(".repeat(300), ")".repeat(300));
     assert_places(
         &format!("#begin\n#tick\n#thread\nlet x = {deep};\n#end\n#end\n#end\n"),
-        &["CN030@4:108"],
+        &["CN030@4:109"],
     );
 }
 

@@ -63,7 +63,12 @@ impl Builder<'_> {
             let diagnostic = diagnostic.suggest(hash, "# ");
             return self.report(diagnostic.help("a separator is a `#` with a space behind it"));
         }
-        self.broken.push(span);
+        // With what it seems to say.
+        let rest = &self.mask.text[span.end as usize..];
+        let line = &rest[..rest.find(['\n', '#']).unwrap_or(rest.len())];
+        let is_whole = brackets::depth(line) == 0;
+        let len = if is_whole { line.trim_end().len() } else { 0 };
+        self.broken.push(span.to(Span::at(span.end as usize + len)));
         self.report(diagnostic);
     }
 
