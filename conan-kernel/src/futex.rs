@@ -4,12 +4,13 @@
 use std::sync::atomic::{AtomicU32, Ordering, fence};
 
 use crate::handover::Slot;
-use crate::me::Inside;
+use crate::me::{self, Inside};
 use crate::raw::{self, EAGAIN, EINVAL, ETIMEDOUT, Timespec};
 use crate::state::{self, ANY_MANAGED, Cause, State, Wake};
 use crate::time;
 
 const COMMAND: usize = 0x7f;
+const PRIVATE: usize = 128;
 const WAIT: usize = 0;
 const WAKE: usize = 1;
 const WAIT_BITSET: usize = 9;
@@ -81,8 +82,31 @@ fn wait(
     }
 }
 
+/// The wait of a thread that had been let go.
+fn wait_as_before(slot: &'static Slot, word: &AtomicU32, value: u32, bitset: u32) -> isize {
+    if bitset == 0 {
+        return EINVAL;
+    }
+    let _inside = Inside::enter();
+    let mut state = state::lock();
+    if word.load(Ordering::SeqCst) != value {
+        return EAGAIN;
+    }
+    me::come_back();
+    state
+        .free_threads
+        .remove(&slot.number.load(Ordering::Relaxed));
+    state.thread(slot.id).bitset = bitset;
+    state.begin_wait(slot.id, Cause::Futex(word.as_ptr() as usize), None);
+    state::wait_for_turn(state, slot);
+    0
+}
+
 /// Wakes managed threads, then others, up to `count` together.
 fn wake(slot: Option<&'static Slot>, mut args: [usize; 6], count: usize, bitset: u32) -> isize {
+    if bitset == 0 {
+        return EINVAL;
+    }
     let mut woken = 0;
     {
         let _inside = Inside::enter();
@@ -104,14 +128,25 @@ fn wake(slot: Option<&'static Slot>, mut args: [usize; 6], count: usize, bitset:
         }
         if woken > 0 {
             state.start_if_idle();
+            if slot.is_none() {
+                state::ring();
+            }
         }
     }
-    if woken == count || !waiters_at(args[0]).is_any() {
+    // At a shared word a thread of another process may wait.
+    let is_private = args[1] & PRIVATE != 0;
+    if woken == count || (is_private && !waiters_at(args[0]).is_any()) {
         return woken as isize;
     }
     args[2] = count - woken;
     // SAFETY: the caller's own call, for fewer threads.
     let others = unsafe { raw::syscall(raw::FUTEX, args) };
+    if let Some(slot) = slot
+        && others > 0
+    {
+        let _inside = Inside::enter();
+        state::lock().woke_outside = Some(slot.id);
+    }
     if others < 0 && woken == 0 {
         others
     } else {
@@ -145,7 +180,20 @@ fn wake_one(state: &mut State, address: usize, bitset: u32, wake: Wake) -> bool 
 ///
 /// The arguments must be those of a futex call.
 pub(crate) unsafe fn unmanaged(args: [usize; 6]) -> isize {
-    let [_, operation, value, _, _, bits] = args;
+    let [address, operation, value, timeout, _, bits] = args;
+    // A pool's worker that has served a thread outside is idle again: whoever
+    // needs it next, in a world or not, will find it where it was. One that
+    // waits for real time stays free.
+    if let (Some(slot), WAIT | WAIT_BITSET, 0) = (me::free(), operation & COMMAND, timeout) {
+        // SAFETY: a caller of futex passes the address of a word.
+        let word = unsafe { &*(address as *const AtomicU32) };
+        let bitset = if operation & COMMAND == WAIT {
+            u32::MAX
+        } else {
+            bits as u32
+        };
+        return wait_as_before(slot, word, value as u32, bitset);
+    }
     if ANY_MANAGED.load(Ordering::SeqCst) {
         match operation & COMMAND {
             WAKE => return wake(None, args, value, u32::MAX),

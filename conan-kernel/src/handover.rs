@@ -4,6 +4,7 @@
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use crate::lock::Lock;
+use crate::me::Inside;
 use crate::raw;
 use crate::state::ThreadId;
 
@@ -103,6 +104,7 @@ impl Handover for OsThread {
 
 impl OsThread {
     fn tell(&self) {
+        let _inside = Inside::enter();
         let backtrace = std::backtrace::Backtrace::force_capture().to_string();
         *self.backtrace.lock() = Some(backtrace);
         self.told.store(1, Ordering::Release);

@@ -32,5 +32,5 @@ mod world;
 
 pub use schedule::{Decision, Fifo, Recorded, Strategy};
 pub use selfcheck::{Unavailable, available};
-pub use state::{Blocked, Cause, Inexact, ThreadId, ThreadInfo, Wake};
-pub use world::{Stopped, World, current_thread, last_wake, park, set_tag, unpark};
+pub use state::{Blocked, Cause, Inexact, Reason, ThreadId, ThreadInfo, Wake};
+pub use world::{Stopped, World, aside, current_thread, last_wake, park, set_tag, unpark};

@@ -9,6 +9,8 @@ thread_local! {
     // Constants without a destructor: can be looked at at any time, also
     // while the thread's other thread-locals are being dropped.
     static SLOT: Cell<Option<&'static Slot>> = const { Cell::new(None) };
+    // A managed thread that was let go; it comes back when it waits.
+    static FREE: Cell<Option<&'static Slot>> = const { Cell::new(None) };
     static INSIDE: Cell<u32> = const { Cell::new(0) };
     static END: End = const { End(Cell::new(false)) };
 }
@@ -35,7 +37,18 @@ pub(crate) fn become_managed(slot: &'static Slot) {
 
 /// From now on the thread runs as if there were no engine.
 pub(crate) fn become_free() {
-    SLOT.set(None);
+    FREE.set(SLOT.take());
+}
+
+/// The slot of a thread that was let go, if it is not inside the engine.
+pub(crate) fn free() -> Option<&'static Slot> {
+    let slot = FREE.get()?;
+    (INSIDE.get() == 0).then_some(slot)
+}
+
+/// A thread that was let go is managed again.
+pub(crate) fn come_back() {
+    SLOT.set(FREE.take());
 }
 
 /// While this lives, the interposed functions pass through.
@@ -59,6 +72,11 @@ struct End(Cell<bool>);
 
 impl Drop for End {
     fn drop(&mut self) {
+        if let Some(slot) = FREE.take() {
+            let _inside = Inside::enter();
+            let number = slot.number.load(std::sync::atomic::Ordering::Relaxed);
+            state::lock().free_threads.remove(&number);
+        }
         if self.0.get()
             && let Some(slot) = SLOT.take()
         {

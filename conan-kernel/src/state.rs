@@ -60,13 +60,23 @@ pub struct Wake {
 /// Why a run was not exact.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Inexact {
-    /// The thread that left the engine's hands.
+    /// The thread that left the engine's hands, or that woke one outside.
     pub thread: ThreadId,
-    /// True if it was computing or polling; false if it was blocked in
-    /// something that the engine does not see.
-    pub running: bool,
+    /// What happened.
+    pub reason: Reason,
     /// What it had said of itself.
     pub tag: u64,
+}
+
+/// What made a run inexact.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Reason {
+    /// A thread computed or polled for long without a scheduling point.
+    Running,
+    /// A thread was blocked in something that the engine does not see.
+    Blocked,
+    /// A thread woke one that is not managed, and others had to wait for it.
+    WokeOutside,
 }
 
 /// What is known of a managed thread.
@@ -136,11 +146,22 @@ pub(crate) struct State {
     pub(crate) horizon: u64,
     pub(crate) outside: usize,
     pub(crate) inexact: Vec<Inexact>,
+    /// The thread that woke one outside last, if nobody has waited for that
+    /// one since.
+    pub(crate) woke_outside: Option<ThreadId>,
     sequence: u64,
     /// Rounds in which threads did nothing but yield.
     idle_rounds: u32,
+    /// Turns that others have had since the first of the yielded said so.
+    passed_over: u32,
+    /// Threads that were let go and have not come back.
+    pub(crate) free_threads: BTreeSet<u32>,
     pub(crate) affinity: Option<raw::Processors>,
 }
+
+/// Turns after which the yielded go on though others are still ready: those
+/// may wait for them.
+const LONG_ENOUGH: u32 = 100;
 
 /// The engine's one lock.
 static STATE: Lock<State> = Lock::new(State {
@@ -159,8 +180,11 @@ static STATE: Lock<State> = Lock::new(State {
     horizon: 0,
     outside: 0,
     inexact: Vec::new(),
+    woke_outside: None,
     sequence: 0,
     idle_rounds: 0,
+    passed_over: 0,
+    free_threads: BTreeSet::new(),
     affinity: None,
 });
 
@@ -170,6 +194,15 @@ pub(crate) static ANY_MANAGED: AtomicBool = AtomicBool::new(false);
 
 /// 1 while no managed thread has the turn; the owner of the world waits for it.
 pub(crate) static STOPPED: AtomicU32 = AtomicU32::new(1);
+
+/// Counts what threads outside do to managed ones, for an owner who waits.
+pub(crate) static BELL: AtomicU32 = AtomicU32::new(0);
+
+/// Rings the bell.
+pub(crate) fn ring() {
+    BELL.fetch_add(1, Ordering::Release);
+    raw::wake_all(&BELL);
+}
 
 /// Counts hand-overs, for the watchdog.
 pub(crate) static SWITCHES: AtomicU32 = AtomicU32::new(0);
@@ -186,7 +219,12 @@ impl State {
         // The lowest first: later threads of a world have higher numbers.
         let free = self.free.pop_first();
         let slot = match free {
-            Some(id) => self.thread(id).slot,
+            Some(id) => {
+                let slot = self.thread(id).slot;
+                // The number of the thread that was here before.
+                slot.number.store(0, Ordering::Relaxed);
+                slot
+            }
             None => Slot::new(ThreadId(self.threads.len())),
         };
         self.members.push(slot.id);
@@ -253,12 +291,15 @@ impl State {
 
     /// Takes a blocked thread out of its queue and timer and makes it ready.
     pub(crate) fn end_wait(&mut self, id: ThreadId, wake: Wake) {
+        let open = self.open;
         let thread = self.thread(id);
         let phase = thread.phase;
         let timer = thread.timer.take();
         thread.last_wake = Some(wake);
-        // A thread that an earlier world left behind belongs to this one now.
-        if !std::mem::replace(&mut thread.is_member, true) {
+        // One that an earlier world left behind belongs to the world that
+        // wakes it; one that a thread outside wakes goes its own way.
+        let adopts = open && (thread.is_member || wake.by.is_some());
+        if adopts && !std::mem::replace(&mut thread.is_member, true) {
             self.members.push(id);
         }
         if let Some(timer) = timer {
@@ -271,10 +312,11 @@ impl State {
         {
             self.leave_queue(address, id);
         }
-        if !self.open {
-            // Nobody schedules: it goes its own way.
+        if !adopts {
             self.thread(id).phase = Phase::Finished;
             let slot = self.thread(id).slot;
+            self.free_threads
+                .insert(slot.number.load(Ordering::Relaxed));
             slot.handover.release();
             return;
         }
@@ -294,6 +336,8 @@ impl State {
     pub(crate) fn begin_wait(&mut self, id: ThreadId, cause: Cause, deadline: Option<u64>) {
         self.progress();
         let since = self.now;
+        // Beyond what the kernel itself can count to: never.
+        let deadline = deadline.filter(|&deadline| deadline < i64::MAX as u64);
         match cause {
             Cause::Futex(address) => self.queues.entry(address).or_default().push_back(id),
             Cause::Join(other) => self.thread(other).joiners.push(id),
@@ -320,6 +364,13 @@ impl State {
     /// none.
     pub(crate) fn pass_on(&mut self) {
         self.current = None;
+        self.passed_over += 1;
+        if self.yielded.is_empty() {
+            self.passed_over = 0;
+        } else if self.passed_over > LONG_ENOUGH {
+            self.passed_over = 0;
+            self.ready.append(&mut self.yielded);
+        }
         loop {
             if self.ready.is_empty() && !self.wake_the_yielded() {
                 STOPPED.store(1, Ordering::Release);
@@ -400,6 +451,7 @@ pub(crate) fn enter(slot: &'static Slot) -> Guard<'static, State> {
     if state.thread(slot.id).phase == Phase::Outside {
         state.outside -= 1;
         state.make_ready(slot.id);
+        ring();
         if state.current.is_none() && STOPPED.load(Ordering::Acquire) == 0 {
             state.pass_on();
         }

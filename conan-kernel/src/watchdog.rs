@@ -4,23 +4,25 @@
 use std::fs;
 use std::sync::atomic::Ordering;
 
-use crate::state::{Inexact, Phase, SWITCHES, State};
+use crate::state::{Inexact, Phase, Reason, SWITCHES, State};
 
 /// How often the owner looks, in nanoseconds of real time.
 pub(crate) const PERIOD_NS: u64 = 20_000_000;
 
-/// Looks without a hand-over before a blocked thread is left alone.
+/// Looks in which a thread was blocked before it is left alone.
 const BLOCKED_LOOKS: u32 = 2;
-/// The same for a running one while others are ready.
-const BUSY_LOOKS: u32 = 5;
+/// Nanoseconds on a processor before a running one is, while others are ready.
+/// Not real time: on a busy machine a thread waits long for its processor.
+const BUSY_NS: u64 = 100_000_000;
 /// The same while nobody else is.
-const ALONE_LOOKS: u32 = 100;
+const ALONE_NS: u64 = 2_000_000_000;
 
 /// The owner's watch over the thread that has the turn.
 #[derive(Debug, Default)]
 pub(crate) struct Watchdog {
     switches: u32,
-    looks: u32,
+    blocked_looks: u32,
+    used_before: Option<u64>,
 }
 
 impl Watchdog {
@@ -29,35 +31,71 @@ impl Watchdog {
     pub(crate) fn look(&mut self, state: &mut State) {
         let switches = SWITCHES.load(Ordering::Relaxed);
         if switches != self.switches {
-            self.switches = switches;
-            self.looks = 0;
-            return;
+            *self = Self {
+                switches,
+                ..Self::default()
+            };
         }
-        self.looks += 1;
         let Some(id) = state.current else { return };
         let number = state.thread(id).slot.number.load(Ordering::Relaxed);
-        let running = is_running(number);
-        let alone = state.ready.is_empty() && state.yielded.is_empty();
-        let patience = match (running, alone) {
-            (false, _) => BLOCKED_LOOKS,
-            (true, false) => BUSY_LOOKS,
-            (true, true) => ALONE_LOOKS,
-        };
-        if self.looks < patience {
+        if number == 0 {
+            // The system has not let it begin yet.
             return;
         }
-        self.looks = 0;
+        let running = is_running(number);
+        let alone = state.ready.is_empty() && state.yielded.is_empty();
+        let too_long = if running {
+            self.blocked_looks = 0;
+            let used = time_used(number);
+            let used = used.saturating_sub(*self.used_before.get_or_insert(used));
+            used >= if alone { ALONE_NS } else { BUSY_NS }
+        } else {
+            self.blocked_looks += 1;
+            self.blocked_looks >= BLOCKED_LOOKS
+        };
+        if !too_long {
+            return;
+        }
         let thread = state.thread(id);
         let tag = thread.tag;
         thread.phase = Phase::Outside;
         state.outside += 1;
+        let reason = if running {
+            Reason::Running
+        } else {
+            Reason::Blocked
+        };
         state.inexact.push(Inexact {
             thread: id,
-            running,
+            reason,
             tag,
         });
         state.pass_on();
     }
+}
+
+impl State {
+    /// True if a thread that was let go runs.
+    pub(crate) fn is_any_free_running(&self) -> bool {
+        self.free_threads.iter().any(|&number| is_running(number))
+    }
+
+    /// True if a thread that has left the engine's hands runs.
+    pub(crate) fn is_computing(&self) -> bool {
+        self.outside > 0
+            && self.members.iter().any(|id| {
+                let thread = &self.threads[id.0];
+                thread.phase == Phase::Outside
+                    && is_running(thread.slot.number.load(Ordering::Relaxed))
+            })
+    }
+}
+
+/// Nanoseconds that a thread has had a processor for.
+fn time_used(number: u32) -> u64 {
+    // The system's name for the clock of one thread.
+    let clock = (!number << 3 | 6) as i32;
+    crate::interpose::real_clock(clock)
 }
 
 /// True if the system says that a thread runs or is ready to.

@@ -9,7 +9,10 @@ use crate::me::{self, Inside};
 use crate::raw::{self, Processors};
 use crate::schedule::Strategy;
 use crate::selfcheck::{Unavailable, available};
-use crate::state::{self, Blocked, Cause, Inexact, Phase, STOPPED, ThreadId, ThreadInfo, Wake};
+use crate::state::{
+    self, BELL, Blocked, Cause, Inexact, Phase, Reason, STOPPED, SWITCHES, ThreadId, ThreadInfo,
+    Wake,
+};
 use crate::time::CLOCK_MONOTONIC;
 use crate::watchdog::{PERIOD_NS, Watchdog};
 
@@ -18,6 +21,15 @@ static TURN: Mutex<()> = Mutex::new(());
 
 /// How many periods the owner waits for threads that have left its hands.
 const OUTSIDE_PERIODS: u32 = 25;
+/// The same while one of them computes.
+const COMPUTING_PERIODS: u32 = 100;
+
+/// How many periods it waits for the answer of a thread outside that one of
+/// its own has woken.
+const ANSWER_PERIODS: u32 = 5;
+
+/// How long it lingers, in nanoseconds of real time.
+const LINGER_NS: u64 = 2_000_000;
 
 /// Why a world stands still.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -34,6 +46,8 @@ pub enum Stopped {
 pub struct World {
     watchdog: Watchdog,
     outside_periods: u32,
+    outside_switches: u32,
+    answer_periods: u32,
     processors: Processors,
     _turn: MutexGuard<'static, ()>,
 }
@@ -47,6 +61,7 @@ impl World {
         // All on one processor: a hand-over is ten times cheaper there.
         let one = Processors::present();
         one.confine();
+        settle();
         let real_now = real_clock(CLOCK_MONOTONIC);
         let _inside = Inside::enter();
         let mut state = state::lock();
@@ -54,10 +69,13 @@ impl World {
         state.strategy = Some(Box::new(strategy));
         state.now = state.now.max(real_now);
         state.inexact.clear();
+        state.woke_outside = None;
         state.affinity = Some(one);
         Ok(Self {
             watchdog: Watchdog::default(),
             outside_periods: 0,
+            outside_switches: 0,
+            answer_periods: 0,
             processors,
             _turn: turn,
         })
@@ -107,25 +125,75 @@ impl World {
                     self.watchdog.look(&mut state::lock());
                 }
             }
-            let (outside, yielding) = {
-                let _inside = Inside::enter();
-                let state = state::lock();
-                (state.outside, !state.yielded.is_empty())
-            };
-            if outside == 0 {
-                self.outside_periods = 0;
-            } else if self.outside_periods < OUTSIDE_PERIODS {
-                // Real input and output that ends by itself is waited for.
-                self.outside_periods += 1;
-                raw::wait(&STOPPED, 1, Some(PERIOD_NS));
+            if self.wait_for_outsiders() {
                 continue;
             }
-            return if yielding {
-                Stopped::Yielding
-            } else {
+            let _inside = Inside::enter();
+            return if state::lock().yielded.is_empty() {
                 Stopped::Quiescent
+            } else {
+                Stopped::Yielding
             };
         }
+    }
+
+    /// Before the world counts as at rest: threads that have left the engine's
+    /// hands may come back, and threads outside may answer a wake. True if
+    /// there may be something to run.
+    fn wait_for_outsiders(&mut self) -> bool {
+        let bell = BELL.load(Ordering::Acquire);
+        {
+            let _inside = Inside::enter();
+            let mut state = state::lock();
+            // One has come back, or was woken from outside, after the last
+            // one had stopped.
+            if !state.ready.is_empty() {
+                return true;
+            }
+            if let Some(thread) = state.woke_outside.take() {
+                let tag = state.thread(thread).tag;
+                state.inexact.push(Inexact {
+                    thread,
+                    reason: Reason::WokeOutside,
+                    tag,
+                });
+                self.answer_periods = ANSWER_PERIODS;
+            }
+            let switches = SWITCHES.load(Ordering::Relaxed);
+            if state.outside == 0 || switches != self.outside_switches {
+                self.outside_periods = 0;
+                self.outside_switches = switches;
+            }
+            let patience = match (state.outside, state.is_computing()) {
+                (0, _) => 0,
+                (_, true) => COMPUTING_PERIODS,
+                (_, false) => OUTSIDE_PERIODS,
+            };
+            if self.outside_periods < patience {
+                // Real input and output that ends by itself is waited for.
+                self.outside_periods += 1;
+            } else if self.answer_periods > 0 {
+                self.answer_periods -= 1;
+            } else {
+                return false;
+            }
+        }
+        raw::wait(&BELL, bell, Some(PERIOD_NS));
+        true
+    }
+
+    /// Gives threads outside a moment of real time to wake one of this world's:
+    /// it may wait for a lock that one of them holds. True if one has.
+    pub fn linger(&mut self) -> bool {
+        let bell = BELL.load(Ordering::Acquire);
+        let is_ready = || {
+            let _inside = Inside::enter();
+            !state::lock().ready.is_empty()
+        };
+        if !is_ready() {
+            raw::wait(&BELL, bell, Some(LINGER_NS));
+        }
+        is_ready()
     }
 
     /// The present virtual time in nanoseconds.
@@ -204,6 +272,18 @@ impl Drop for World {
     }
 }
 
+/// Gives the workers that have just served a thread outside the time to come
+/// back: afterwards a world would not know of them.
+fn settle() {
+    let _inside = Inside::enter();
+    for _ in 0..1000 {
+        if !state::lock().is_any_free_running() {
+            return;
+        }
+        raw::yield_now();
+    }
+}
+
 impl state::State {
     fn close(&mut self) {
         self.open = false;
@@ -247,6 +327,13 @@ impl state::State {
             }
         }
     }
+}
+
+/// Runs code of the calling thread as if the thread were not managed: what it
+/// blocks on is taken to be held by somebody outside, for a short time.
+pub fn aside<R>(code: impl FnOnce() -> R) -> R {
+    let _inside = Inside::enter();
+    code()
 }
 
 /// The managed thread that calls this, if it is one.

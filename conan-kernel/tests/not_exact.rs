@@ -11,8 +11,8 @@ use std::sync::{Arc, Mutex, mpsc};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use common::{Log, all_finished, spawn, world};
-use conan_kernel::{Inexact, ThreadId, World, set_tag};
+use common::{Log, all_finished, run_to_the_end, spawn, world};
+use conan_kernel::{Inexact, Reason, ThreadId, World, set_tag};
 
 /// Runs until every thread has ended, however often the world stands still.
 /// Only a world that is stuck takes a minute.
@@ -37,9 +37,14 @@ fn run_until_all_have_ended(world: &mut World) {
 fn assert_left(world: &World, thread: ThreadId, running: bool) {
     let inexact = world.inexact();
     assert!(!inexact.is_empty(), "the run was not exact");
+    let reason = if running {
+        Reason::Running
+    } else {
+        Reason::Blocked
+    };
     let expected = Inexact {
         thread,
-        running,
+        reason,
         tag: 0,
     };
     assert!(
@@ -239,7 +244,12 @@ fn threads_that_spin_for_each_other_come_to_an_end() {
     }
     run_until_all_have_ended(&mut world);
     assert_eq!(turn.load(Ordering::SeqCst), 9);
-    assert!(world.inexact().iter().all(|inexact| inexact.running));
+    assert!(
+        world
+            .inexact()
+            .iter()
+            .all(|inexact| inexact.reason == Reason::Running)
+    );
 }
 
 #[test]
@@ -348,7 +358,7 @@ fn what_a_thread_had_said_of_itself_is_in_the_report() {
     run_until_all_have_ended(&mut world);
     let expected = Inexact {
         thread: blocked,
-        running: false,
+        reason: Reason::Blocked,
         tag: 17,
     };
     assert_eq!(world.inexact(), [expected]);
@@ -409,4 +419,28 @@ fn a_world_after_one_that_was_not_exact_is_exact() {
     run_until_all_have_ended(&mut world);
     assert_eq!(log.noted(), ["a", "b"].repeat(100));
     assert_eq!(world.inexact(), []);
+}
+
+#[test]
+fn one_run_waits_for_a_thread_that_is_about_to_come_back() {
+    let mut world = world();
+    let (mut reader, mut writer) = pipe().unwrap();
+    spawn(&mut world, "reader", move || {
+        reader.read_exact(&mut [0]).unwrap();
+    });
+    spawn(&mut world, "writer", move || {
+        thread::sleep(Duration::from_secs(3600));
+        writer.write_all(b"!").unwrap();
+    });
+    run_to_the_end(&mut world);
+    assert!(all_finished(&world), "{:#?}", world.threads());
+}
+
+#[test]
+fn one_run_waits_for_a_thread_that_computes_for_a_second() {
+    let mut world = world();
+    spawn(&mut world, "computes", || compute(REAL));
+    spawn(&mut world, "other", || {});
+    run_to_the_end(&mut world);
+    assert!(all_finished(&world), "{:#?}", world.threads());
 }

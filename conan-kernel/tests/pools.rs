@@ -91,3 +91,49 @@ fn a_pool_that_a_world_has_started_can_be_used_by_an_ordinary_thread_after_it() 
         assert_eq!(pool.squares(10), 285);
     }
 }
+
+#[test]
+fn a_pool_is_used_by_worlds_and_ordinary_threads_in_turn() {
+    static POOL: OnceLock<Pool> = OnceLock::new();
+    let _alone = alone();
+    for round in 0..20 {
+        assert!(use_in_a_world(&POOL), "world {round}");
+        let pool = POOL.get().expect("the world has started it");
+        assert_eq!(pool.squares(10), 285, "after world {round}");
+    }
+}
+
+/// Uses a pool from an ordinary thread while a world is open that has nothing
+/// to do with it.
+fn use_beside(pool: &'static OnceLock<Pool>, meanwhile: impl FnOnce(&mut World)) {
+    assert!(use_in_a_world(pool));
+    let pool = pool.get().expect("the world has started it");
+    let mut world = world();
+    let user = thread::spawn(|| pool.squares(10));
+    meanwhile(&mut world);
+    assert_eq!(user.join().ok(), Some(285));
+    let threads = world.threads();
+    assert!(
+        threads.iter().all(|info| !info.is_component),
+        "{threads:#?}"
+    );
+}
+
+#[test]
+fn a_pool_serves_an_ordinary_thread_beside_a_world_that_runs() {
+    static POOL: OnceLock<Pool> = OnceLock::new();
+    let _alone = alone();
+    use_beside(&POOL, |world| {
+        for _ in 0..100 {
+            spawn(world, "other", thread::yield_now);
+            run_to_the_end(world);
+        }
+    });
+}
+
+#[test]
+fn a_pool_serves_an_ordinary_thread_beside_a_world_that_does_not_run() {
+    static POOL: OnceLock<Pool> = OnceLock::new();
+    let _alone = alone();
+    use_beside(&POOL, |_| {});
+}

@@ -2,6 +2,7 @@
 
 mod common;
 
+use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, Mutex, mpsc};
 use std::thread;
@@ -414,4 +415,69 @@ fn a_later_world_never_sees_an_earlier_time() {
         assert!(all_finished(&world));
     }
     assert!(last.lock().is_ok(), "a reader saw an earlier time");
+}
+
+#[test]
+fn the_readings_of_two_threads_differ() {
+    let mut world = world();
+    let seen = Arc::new(Mutex::new(BTreeSet::new()));
+    for _ in 0..2 {
+        let seen = seen.clone();
+        spawn(&mut world, "reader", move || {
+            let readings: Vec<_> = (0..3000).map(|_| Instant::now()).collect();
+            let mut seen = seen.lock().unwrap();
+            assert!(readings.into_iter().all(|reading| seen.insert(reading)));
+        });
+    }
+    run_to_the_end(&mut world);
+    assert_eq!(seen.lock().expect("no reading was seen twice").len(), 6000);
+}
+
+#[test]
+fn sleeps_of_centuries_never_end_and_break_nothing() {
+    let mut world = world();
+    let log = Log::default();
+    let out = log.clone();
+    spawn(&mut world, "for ever", || thread::sleep(Duration::MAX));
+    spawn(&mut world, "far away", || {
+        let (_sender, receiver) = mpsc::channel::<()>();
+        let _ = receiver.recv_timeout(Duration::from_secs(1 << 60));
+    });
+    spawn(&mut world, "soon", move || {
+        thread::sleep(Duration::from_secs(1));
+        out.note(format!("{}", Instant::now().elapsed().as_nanos()));
+    });
+    run_to_the_end(&mut world);
+    assert_eq!(log.noted(), ["1"]);
+}
+
+#[test]
+fn a_thread_that_yields_is_not_starved_by_two_that_talk() {
+    const MANY: u64 = 100_000;
+    let mut world = world();
+    let stop = Arc::new(AtomicBool::new(false));
+    let rounds = Arc::new(AtomicU64::new(0));
+    let (ping, pings) = mpsc::sync_channel(0);
+    let (pong, pongs) = mpsc::sync_channel(0);
+    let (seen, count) = (stop.clone(), rounds.clone());
+    spawn(&mut world, "yields", move || {
+        for _ in 0..10 {
+            thread::yield_now();
+        }
+        stop.store(true, Ordering::SeqCst);
+    });
+    spawn(&mut world, "pings", move || {
+        while !seen.load(Ordering::SeqCst) && count.fetch_add(1, Ordering::SeqCst) < MANY {
+            ping.send(()).unwrap();
+            pongs.recv().unwrap();
+        }
+    });
+    spawn(&mut world, "pongs", move || {
+        for () in pings {
+            pong.send(()).unwrap();
+        }
+    });
+    run_to_the_end(&mut world);
+    assert!(all_finished(&world));
+    assert!(rounds.load(Ordering::SeqCst) < MANY, "it never ran");
 }

@@ -77,7 +77,7 @@ fn module(script: &Script) -> Result<TokenStream, Vec<String>> {
     let contents = contents(script)?;
     let stem = script.path.file_stem().unwrap_or_default();
     let name = Ident::new(&module_name(&stem.to_string_lossy()), Span::call_site());
-    Ok(quote!(pub mod #name { #contents }))
+    Ok(quote!(pub(crate) mod #name { #contents }))
 }
 
 /// Every script of a folder, and a test that sees when one is added.
@@ -121,7 +121,7 @@ fn folder(folder: &Script) -> Result<TokenStream, Vec<String>> {
 
             /// Every script of the folder.
             #[allow(dead_code)]
-            pub static SCRIPTS: &[&::conan_test::driver::Script] = &[#(&#paths::SCRIPT),*];
+            pub(crate) static SCRIPTS: &[&::conan_test::driver::Script] = &[#(&#paths::SCRIPT),*];
 
             #[test]
             fn every_script_is_included() {
@@ -166,7 +166,7 @@ impl quote::ToTokens for Tree {
         out.extend(self.modules.iter().cloned());
         for (name, tree) in &self.folders {
             let name = Ident::new(name, Span::call_site());
-            out.extend(quote!(pub mod #name { #tree }));
+            out.extend(quote!(pub(crate) mod #name { #tree }));
         }
     }
 }

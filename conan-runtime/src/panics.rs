@@ -24,6 +24,12 @@ thread_local! {
 
 /// Makes panics of the calling thread silent: they are reported, not printed.
 pub(crate) fn silence_this_thread() {
+    SILENT.set(true);
+}
+
+/// Puts our panic hook before the one that is there. To be called before
+/// there are threads of a sequence: the hook's lock is everybody's.
+pub(crate) fn install() {
     static INSTALLED: Once = Once::new();
     INSTALLED.call_once(|| {
         let others = panic::take_hook();
@@ -35,11 +41,11 @@ pub(crate) fn silence_this_thread() {
             }
         }));
     });
-    SILENT.set(true);
 }
 
 fn remember(info: &PanicHookInfo<'_>) {
-    let backtrace = Backtrace::capture();
+    // std takes backtraces one at a time, all threads of the process.
+    let backtrace = aside(Backtrace::capture);
     let caught = Caught {
         message: message(info.payload()),
         location: info
@@ -64,6 +70,14 @@ pub(crate) fn catch<R>(code: impl FnOnce() -> R) -> Result<R, Caught> {
         std::mem::forget(payload);
         caught
     })
+}
+
+/// Runs code that may wait for threads outside the sequence.
+fn aside<R>(code: impl FnOnce() -> R) -> R {
+    #[cfg(conan_kernel)]
+    return conan_kernel::aside(code);
+    #[cfg(not(conan_kernel))]
+    code()
 }
 
 fn message(payload: &(dyn Any + Send)) -> String {

@@ -73,6 +73,7 @@ const PATIENCE: Duration = Duration::from_secs(60);
 
 /// Runs a sequence and reports.
 pub fn run(script: &'static Script, sequence: &'static Sequence, settings: Settings) -> Report {
+    panics::install();
     let ms = settings.ticktime.unwrap_or(script.ticktime);
     let ticktime = Duration::from_millis(ms);
     let (sender, receiver) = crossbeam_channel::unbounded();
@@ -163,6 +164,9 @@ impl Runner {
             return None;
         }
         self.session.let_run(&*result, PATIENCE);
+        if !result.wait(Duration::ZERO) {
+            self.session.last_chance();
+        }
         match result.take() {
             Some(Ok(done)) => Some(done),
             Some(Err(caught)) => {
@@ -223,6 +227,9 @@ impl Runner {
         let arrived = |phases: &[Phase]| !phases.contains(&Phase::Starting);
         self.session.let_run(&On(&run.states, arrived), PATIENCE);
         self.tick_through(&run, has_checks);
+        if !On(&run.states, all_finished).wait(Duration::ZERO) {
+            self.session.last_chance();
+        }
         self.check_the_end(&run);
     }
 

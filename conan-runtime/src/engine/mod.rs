@@ -53,6 +53,10 @@ pub trait Session {
     /// threads have ended.
     fn come_to_rest(&mut self, sequence: &dyn Watch);
 
+    /// Before threads count as suspended for good: lets those go on that have
+    /// been woken meanwhile, by a thread that the engine does not manage.
+    fn last_chance(&mut self) {}
+
     /// What is known of a suspended thread: the number of its [`spawn`],
     /// counted from 0.
     ///

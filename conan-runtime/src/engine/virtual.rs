@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use conan_kernel::{Cause, Fifo, ThreadId, ThreadInfo, World, park, unpark};
+use conan_kernel::{Cause, Fifo, Reason, ThreadId, ThreadInfo, World, park, unpark};
 
 use super::{Engine, Job, Session, Suspension, Waker, Watch, Witness};
 use crate::backtrace::component_frame;
@@ -77,6 +77,13 @@ impl Session for VirtualSession {
         self.began = Some(end);
     }
 
+    fn last_chance(&mut self) {
+        while self.world.linger() {
+            let now = self.world.now();
+            self.world.run(now);
+        }
+    }
+
     fn suspension(&mut self, thread: usize) -> Suspension {
         let Some(&id) = self.threads.get(thread) else {
             return Suspension::default();
@@ -113,18 +120,27 @@ impl Session for VirtualSession {
     }
 
     fn inexact(&self) -> Vec<String> {
-        let reasons = self.world.inexact();
-        let sentence = |running: bool| {
-            if running {
-                "a thread computed or polled for long without blocking or yielding"
+        let mut sentences: Vec<String> = Vec::new();
+        for inexact in self.world.inexact() {
+            let sentence = match inexact.reason {
+                Reason::Running => {
+                    "a thread computed or polled for long without blocking or yielding"
+                }
+                Reason::Blocked => "a thread blocked in something that the engine does not see",
+                Reason::WokeOutside => "a thread woke one that the engine does not manage",
+            };
+            let line = inexact.tag >> 32;
+            let place = if line == 0 {
+                String::new()
             } else {
-                "a thread blocked in something that the engine does not see"
+                format!(", at line {line} of the script")
+            };
+            let sentence = format!("{sentence}{place}");
+            if !sentences.contains(&sentence) {
+                sentences.push(sentence);
             }
-        };
-        reasons
-            .iter()
-            .map(|reason| sentence(reason.running).to_owned())
-            .collect()
+        }
+        sentences
     }
 }
 

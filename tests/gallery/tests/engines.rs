@@ -3,6 +3,9 @@
 //! With a harness of its own: the scripts' sequences are no tests here, so that
 //! those which fail on purpose can be here, too.
 
+// Scripts show constructs, not always the shortest way to say a thing.
+#![allow(clippy::pedantic)]
+
 use std::collections::VecDeque;
 use std::process::{Child, Command, Stdio};
 use std::sync::Mutex;
@@ -17,11 +20,20 @@ conan_test::script!("../../scripts");
 /// they wait for real time-outs.
 const REAL_TIME: [&str; 2] = ["constructs/ticks.conan", "constructs/time_outs.conan"];
 
+/// Sequences in which the order of threads within a tick shows in the report;
+/// only `virtual` has one.
+const UNORDERED: [&str; 1] = ["wake_time_not_in_the_list"];
+
+/// Sequences that can run once in a process: they are about a static.
+const ONCE: [&str; 1] = ["a_lazy_value_is_made_once"];
+
 fn main() {
-    let arguments = Arguments::from_args();
+    let mut arguments = Arguments::from_args();
+    // One after the other: worlds would meet the threads of the wall clock.
+    arguments.test_threads = Some(1);
     let trials = vec![
-        Trial::test("wall_and_virtual_give_the_same_verdicts", same_verdicts),
         Trial::test("repeated_runs_on_virtual_give_the_same_bytes", same_bytes),
+        Trial::test("wall_and_virtual_give_the_same_verdicts", same_verdicts),
     ];
     libtest_mimic::run(&arguments, trials).exit();
 }
@@ -29,7 +41,9 @@ fn main() {
 fn sequences() -> Vec<(&'static Script, &'static Sequence)> {
     let all = scripts::SCRIPTS.iter();
     let pairs = all.flat_map(|script| script.sequences.iter().map(|sequence| (*script, sequence)));
-    pairs.collect()
+    pairs
+        .filter(|(_, sequence)| !ONCE.contains(&sequence.name))
+        .collect()
 }
 
 fn settings(clock: &str) -> Settings {
@@ -58,7 +72,9 @@ fn same_verdicts() -> Result<(), Failed> {
         REAL_TIME.iter().any(|name| path.ends_with(name)) || path.ends_with("_virtual.conan")
     };
     let mut pending: VecDeque<_> = sequences().into();
-    pending.retain(|(script, _)| !is_real_time(script.path));
+    pending.retain(|(script, sequence)| {
+        !is_real_time(script.path) && !UNORDERED.contains(&sequence.name)
+    });
     assert!(pending.len() > 50, "the scripts are there");
     let pending = Mutex::new(pending);
     let differences = Mutex::new(Vec::new());
