@@ -4,7 +4,7 @@
 //! those which fail on purpose can be here, too.
 
 // Scripts show constructs, not always the shortest way to say a thing.
-#![allow(clippy::pedantic)]
+#![allow(clippy::pedantic, clippy::useless_vec)]
 
 use std::collections::VecDeque;
 use std::process::{Child, Command, Stdio};
