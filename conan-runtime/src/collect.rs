@@ -42,7 +42,6 @@ impl Collector {
     }
 
     fn take(&mut self, event: Event) {
-        let script = self.report.script;
         let timeline = &mut self.report.timeline;
         match event {
             Event::Template {
@@ -51,14 +50,14 @@ impl Collector {
                 place,
             } => {
                 self.report.totals.test_cases += 1;
-                timeline.add(tick, thread, What::Call(script.code_at(place)));
+                timeline.add(tick, thread, What::Call(place));
             }
             Event::Suspended {
                 thread,
                 tick,
                 place,
             } => {
-                let call = What::Call(script.code_at(place));
+                let call = What::Call(place);
                 timeline.suspend(tick, thread, call);
             }
             Event::Woken { thread, tick, by } => timeline.add(tick, thread, What::Woken(by)),

@@ -1,5 +1,6 @@
 //! Where a thread of a sequence is, for everybody to see.
 
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -28,6 +29,8 @@ pub(crate) enum Phase {
 pub(crate) struct States {
     phases: Mutex<Vec<Phase>>,
     changed: Condvar,
+    /// How many wait for a change: mostly nobody.
+    waiting: AtomicUsize,
 }
 
 impl States {
@@ -35,13 +38,15 @@ impl States {
         Self {
             phases: Mutex::new(vec![Phase::Starting; count]),
             changed: Condvar::new(),
+            waiting: AtomicUsize::new(0),
         }
     }
 
     pub(crate) fn set(&self, thread: usize, phase: Phase) {
         self.lock()[thread] = phase;
         // Whoever looks on waits for threads to arrive or to end only.
-        if !matches!(phase, Phase::Running { .. }) {
+        let is_news = !matches!(phase, Phase::Running { .. });
+        if is_news && self.waiting.load(Ordering::SeqCst) > 0 {
             self.changed.notify_all();
         }
     }
@@ -69,8 +74,10 @@ impl States {
             if left == Duration::ZERO {
                 return false;
             }
+            self.waiting.fetch_add(1, Ordering::SeqCst);
             let waited = self.changed.wait_timeout(phases, left);
             phases = waited.unwrap_or_else(PoisonError::into_inner).0;
+            self.waiting.fetch_sub(1, Ordering::SeqCst);
         }
     }
 

@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use crate::event::ErrorKind;
+use crate::event::{ErrorKind, Place};
 
 /// Moments that are kept; of a longer sequence the last ones.
 const MAX_MOMENTS: usize = 1000;
@@ -36,8 +36,8 @@ pub struct Moment {
 /// What happened to a thread.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum What {
-    /// It began this call.
-    Call(String),
+    /// It began the call at this place.
+    Call(Place),
     /// It was in its call still when the tick was over.
     Suspended,
     /// It came out of a call that it had been suspended in.
@@ -50,9 +50,9 @@ pub enum What {
 
 impl What {
     /// A few words, for a cell of the table.
-    pub fn words(&self) -> String {
+    pub(crate) fn words(&self, code: &dyn Fn(Place) -> String) -> String {
         match self {
-            Self::Call(code) => code.clone(),
+            Self::Call(place) => code(*place),
             Self::Suspended => "... suspended".to_owned(),
             Self::Woken(Some(by)) => format!("woken by {by}"),
             Self::Woken(None) => "woken".to_owned(),
@@ -88,7 +88,7 @@ impl Timeline {
 
     /// The table as text, at most 100 columns wide. Where there are too many
     /// threads, those are shown to which most happened.
-    pub fn table(&self) -> String {
+    pub(crate) fn table(&self, code: &dyn Fn(Place) -> String) -> String {
         let shown = self.shown_threads();
         if shown.is_empty() || self.moments.is_empty() {
             return String::new();
@@ -107,7 +107,7 @@ impl Timeline {
         for tick in ticks {
             let of_tick = |thread: usize| {
                 let own = move |m: &&Moment| m.tick == tick && m.thread == thread;
-                self.moments.iter().filter(own).map(|m| m.what.words())
+                self.moments.iter().filter(own).map(|m| m.what.words(code))
             };
             let cells: Vec<Vec<String>> = shown
                 .iter()
@@ -175,18 +175,31 @@ fn cut(text: &str, width: usize) -> String {
 mod tests {
     use super::*;
 
+    fn place(line: u32) -> Place {
+        Place { line, column: 1 }
+    }
+
+    fn code(place: Place) -> String {
+        let codes = [
+            "m.send(1)",
+            "m.receive()",
+            "m.a_call_with_a_long_name(thread)",
+        ];
+        codes[place.line as usize - 1].to_owned()
+    }
+
     #[test]
     fn a_tick_is_a_row_and_a_thread_a_column() {
         let mut timeline = Timeline {
             threads: vec!["first".to_owned(), "second".to_owned()],
             ..Timeline::default()
         };
-        let call = What::Call("m.send(1)".to_owned());
+        let call = What::Call(place(1));
         timeline.suspend(1, 0, call.clone());
         timeline.suspend(2, 0, call);
-        timeline.add(3, 1, What::Call("m.receive()".to_owned()));
+        timeline.add(3, 1, What::Call(place(2)));
         timeline.add(3, 0, What::Woken(Some("thread second".to_owned())));
-        let table = timeline.table();
+        let table = timeline.table(&code);
         let lines: Vec<&str> = table.lines().map(str::trim_end).collect();
         assert_eq!(lines.len(), 5, "{table}");
         assert!(lines[2].starts_with("   1 | m.send(1)"), "{table}");
@@ -205,14 +218,10 @@ mod tests {
             ..Timeline::default()
         };
         for thread in 0..20 {
-            timeline.add(
-                1,
-                thread,
-                What::Call("m.a_call_with_a_long_name(thread)".to_owned()),
-            );
+            timeline.add(1, thread, What::Call(place(3)));
         }
         timeline.add(1, 17, What::Error(ErrorKind::Value));
-        let table = timeline.table();
+        let table = timeline.table(&code);
         assert!(
             table.lines().all(|line| line.chars().count() <= WIDTH),
             "{table}"

@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use super::{Report, Totals, Verdict};
 use crate::event::Failure;
-use crate::timeline::{Timeline, What};
+use crate::timeline::What;
 
 impl Report {
     /// The report as a JSON object; `rendered` in it is the text of the errors.
@@ -23,7 +23,7 @@ impl Report {
             "totals": self.totals.to_json(),
             "errors": failures,
             "inexact": self.inexact,
-            "timeline": timeline(&self.timeline),
+            "timeline": timeline(self),
             "rendered": self.errors(),
         })
     }
@@ -41,7 +41,9 @@ impl Totals {
     }
 }
 
-fn timeline(timeline: &Timeline) -> Value {
+fn timeline(report: &Report) -> Value {
+    let timeline = &report.timeline;
+    let code = |place| report.script.code_at(place);
     let moments = timeline.moments.iter().map(|moment| {
         json!({
             "tick": moment.tick,
@@ -53,7 +55,7 @@ fn timeline(timeline: &Timeline) -> Value {
                 What::Error(_) => "error",
                 What::Ended => "ended",
             },
-            "text": moment.what.words(),
+            "text": moment.what.words(&code),
         })
     });
     moments.collect()

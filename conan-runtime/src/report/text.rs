@@ -34,7 +34,8 @@ impl Report {
             let _ = self.error(&mut text, failure);
         }
         if !text.is_empty() {
-            let table = self.timeline.table();
+            let code = |place| self.script.code_at(place);
+            let table = self.timeline.table(&code);
             if !table.is_empty() {
                 text.push_str(&format!("\n{table}"));
             }
