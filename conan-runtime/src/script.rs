@@ -87,7 +87,10 @@ impl Script {
         let mut code = text.as_str();
         if let Some(template) = code.strip_prefix('#') {
             let word = template.find(char::is_whitespace).unwrap_or(template.len());
-            code = &template[word..];
+            // A wake-up check is nothing but numbers without its name.
+            if &template[..word] != "wakeCheck" {
+                code = &template[word..];
+            }
             code = code.split(" # ").next().unwrap_or_default();
         }
         let code = code.split(" #end").next().unwrap_or_default();

@@ -39,9 +39,9 @@ impl Report {
             if !table.is_empty() {
                 text.push_str(&format!("\n{table}"));
             }
-            for reason in &self.inexact {
-                text.push_str(&format!("\nnote: this run was not exact: {reason}\n"));
-            }
+        }
+        for reason in &self.inexact {
+            text.push_str(&format!("\nnote: this run was not exact: {reason}\n"));
         }
         text
     }
