@@ -69,17 +69,17 @@ pub(crate) fn check(
 
 /// A word, a run of white space, `||`, `->`, `=>`, or one byte.
 fn token_len(text: &[u8]) -> usize {
-    let while_true = |test: fn(&u8) -> bool| text.iter().take_while(|byte| test(byte)).count();
-    match text {
+    let len_while = |test: fn(u8) -> bool| text.iter().take_while(|byte| test(**byte)).count();
+    match *text {
         [b'|', b'|', ..] | [b'-' | b'=', b'>', ..] => 2,
-        [byte, ..] if byte.is_ascii_whitespace() => while_true(u8::is_ascii_whitespace),
-        [byte, ..] if is_word(byte) => while_true(is_word),
+        [byte, ..] if byte.is_ascii_whitespace() => len_while(|byte| byte.is_ascii_whitespace()),
+        [byte, ..] if is_word(byte) => len_while(is_word),
         _ => 1,
     }
 }
 
-fn is_word(byte: &u8) -> bool {
-    byte.is_ascii_alphanumeric() || *byte == b'_' || *byte >= 0x80
+fn is_word(byte: u8) -> bool {
+    byte.is_ascii_alphanumeric() || byte == b'_' || byte >= 0x80
 }
 
 /// One level of brackets.
@@ -130,7 +130,7 @@ impl Scan {
         self.level.run += 1;
         self.total += 1;
         self.after_operand = match token {
-            [byte, ..] if is_word(byte) => {
+            [byte, ..] if is_word(*byte) => {
                 let word = std::str::from_utf8(token).unwrap_or_default();
                 !is_keyword(word) || matches!(word, "_" | "self" | "Self" | "true" | "false")
             }

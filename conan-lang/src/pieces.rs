@@ -188,26 +188,39 @@ impl Piece {
     }
 }
 
+/// The text is parsed in parts of about this length: what pest notes down about
+/// each of them stays in the cache.
+const CHUNK: usize = 16 * 1024;
+
 /// Splits a script into its pieces.
 pub(crate) fn pieces(source: &Source, mask: &Mask) -> Vec<Piece> {
-    // The grammar takes any text: whatever is not a directive is code.
-    let Ok(mut script) = Grammar::parse(Rule::script, &mask.text) else {
-        debug_assert!(false, "the grammar refused a mask");
-        return vec![Piece::Code(Span::new(0, mask.text.len()))];
-    };
-    let Some(script) = script.next() else {
-        return Vec::new();
-    };
-    let pieces = script.into_inner();
-    pieces.filter_map(|pair| piece(source, pair)).collect()
+    let mut pieces = Vec::new();
+    let mut start = 0;
+    while start < mask.text.len() {
+        // Nothing but code goes on beyond the end of a line.
+        let bytes = &mask.text.as_bytes()[start..];
+        let rest = bytes.get(CHUNK..).unwrap_or_default();
+        let line_end = rest.iter().position(|&byte| byte == b'\n');
+        let len = line_end.map_or(bytes.len(), |at| CHUNK + at + 1);
+        let chunk = &mask.text[start..start + len];
+        // The grammar takes any text: whatever is not a directive is code.
+        let script = Grammar::parse(Rule::script, chunk).ok();
+        debug_assert!(script.is_some(), "the grammar refused a mask");
+        let script = script.and_then(|mut script| script.next());
+        let parts = script.into_iter().flat_map(Pair::into_inner);
+        pieces.extend(parts.filter_map(|pair| piece(source, pair, start)));
+        start += len;
+    }
+    pieces
 }
 
-fn piece(source: &Source, pair: Pair<'_, Rule>) -> Option<Piece> {
-    let span = span_of(&pair);
+fn piece(source: &Source, pair: Pair<'_, Rule>, shift: usize) -> Option<Piece> {
+    let span = pair.as_span();
+    let span = Span::new(span.start() + shift, span.end() + shift);
     Some(match pair.as_rule() {
         Rule::directive => Piece::Directive(Directive::from_word(pair.as_str())?, span),
         Rule::thread => {
-            let head = thread_head(source, span, pair.into_inner(), 0);
+            let head = thread_head(source, span, pair.into_inner(), shift);
             Piece::Thread(Box::new(head), span)
         }
         Rule::unknown => Piece::Unknown(nearest_directive(pair.as_str()), span),
@@ -265,9 +278,4 @@ fn thread_head(source: &Source, span: Span, parts: Pairs<'_, Rule>, shift: usize
         }
     }
     head
-}
-
-fn span_of(pair: &Pair<'_, Rule>) -> Span {
-    let span = pair.as_span();
-    Span::new(span.start(), span.end())
 }

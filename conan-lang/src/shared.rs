@@ -1,7 +1,6 @@
 //! `#shared id`, then fields with initial values and methods.
 
-use syn::parse::{Parse, ParseStream};
-use syn::spanned::Spanned as _;
+use syn::parse::ParseStream;
 
 use crate::diagnostic::{Code, Diagnostic};
 use crate::mask::Mask;
@@ -49,7 +48,13 @@ pub(crate) fn parse(
         span: body,
     };
     let parsed = rust.parse(
-        members,
+        |input: ParseStream<'_>| {
+            let mut members = Vec::new();
+            while !input.is_empty() {
+                members.push(member(input, rust)?);
+            }
+            Ok(members)
+        },
         "fields, `name: Type = value;`, and methods, `fn name(&self) { … }`",
     );
     let members = match parsed {
@@ -63,10 +68,6 @@ pub(crate) fn parse(
             Vec::new()
         }
     };
-    let members = members
-        .into_iter()
-        .map(|member| member.place(rust))
-        .collect();
     Some(Shared {
         span,
         id,
@@ -75,95 +76,48 @@ pub(crate) fn parse(
     })
 }
 
-/// A member as syn sees it.
-enum Parsed {
-    Field {
-        attributes: Vec<syn::Attribute>,
-        visibility: syn::Visibility,
-        name: syn::Ident,
-        ty: syn::Type,
-        init: syn::Expr,
-        semicolon: syn::Token![;],
-    },
-    Method(Box<syn::ImplItemFn>),
-}
-
-fn members(input: ParseStream<'_>) -> syn::Result<Vec<Parsed>> {
-    let mut members = Vec::new();
-    while !input.is_empty() {
-        members.push(member(input)?);
-    }
-    Ok(members)
-}
-
-fn member(input: ParseStream<'_>) -> syn::Result<Parsed> {
+fn member(input: ParseStream<'_>, rust: Rust<'_>) -> syn::Result<Member> {
     let ahead = input.fork();
     ahead.call(syn::Attribute::parse_outer)?;
     ahead.parse::<syn::Visibility>()?;
-    // Methods begin with a keyword.
-    if !ahead.peek(syn::Ident) {
-        return Ok(Parsed::Method(Box::new(input.parse()?)));
+    // A method begins with a keyword.
+    if ahead.peek(syn::Ident) {
+        field(input, rust)
+    } else {
+        method(input, rust)
     }
-    let attributes = input.call(syn::Attribute::parse_outer)?;
-    let visibility = input.parse()?;
-    let name = input.parse()?;
-    input.parse::<syn::Token![:]>()?;
-    let ty = input.parse()?;
-    input.parse::<syn::Token![=]>()?;
-    let init = syn::Expr::parse(input)?;
-    let semicolon = input.parse()?;
-    Ok(Parsed::Field {
-        attributes,
-        visibility,
-        name,
-        ty,
-        init,
-        semicolon,
+}
+
+fn method(input: ParseStream<'_>, rust: Rust<'_>) -> syn::Result<Member> {
+    let method: syn::ImplItemFn = input.parse()?;
+    let name = &method.sig.ident;
+    Ok(Member {
+        span: rust.place_of(&method),
+        name: Spanned::new(name.to_string(), rust.place(name.span())),
+        kind: MemberKind::Method,
     })
 }
 
-impl Parsed {
-    fn place(&self, rust: Rust<'_>) -> Member {
-        match self {
-            Self::Field {
-                attributes,
-                visibility,
-                name,
-                ty,
-                init,
-                semicolon,
-            } => {
-                let name_span = rust.place(name.span());
-                let first = attributes.first().map(|attribute| rust.place_of(attribute));
-                let visible = match visibility {
-                    syn::Visibility::Inherited => None,
-                    other => Some(rust.place_of(other)),
-                };
-                let start = first.or(visible).unwrap_or(name_span).start as usize;
-                Member {
-                    span: Span::new(start, rust.place_of(semicolon).end as usize),
-                    name: Spanned::new(name.to_string(), name_span),
-                    kind: MemberKind::Field {
-                        attributes: Fragment {
-                            span: Span::new(start, name_span.start as usize),
-                        },
-                        ty: Fragment {
-                            span: rust.place_of(ty),
-                        },
-                        init: Fragment {
-                            span: rust.place_of(init),
-                        },
-                    },
-                }
-            }
-            Self::Method(method) => Member {
-                span: rust.place(method.span()),
-                name: Spanned::new(
-                    method.sig.ident.to_string(),
-                    rust.place(method.sig.ident.span()),
-                ),
-                kind: MemberKind::Method,
-            },
-        }
-    }
+fn field(input: ParseStream<'_>, rust: Rust<'_>) -> syn::Result<Member> {
+    let first = input.span();
+    input.call(syn::Attribute::parse_outer)?;
+    input.parse::<syn::Visibility>()?;
+    let name: syn::Ident = input.parse()?;
+    input.parse::<syn::Token![:]>()?;
+    let ty: syn::Type = input.parse()?;
+    input.parse::<syn::Token![=]>()?;
+    let init: syn::Expr = input.parse()?;
+    let semicolon: syn::Token![;] = input.parse()?;
+    let start = rust.place(first).start as usize;
+    let name = Spanned::new(name.to_string(), rust.place(name.span()));
+    let fragment = |span| Fragment { span };
+    Ok(Member {
+        span: Span::new(start, rust.place_of(&semicolon).end as usize),
+        kind: MemberKind::Field {
+            attributes: fragment(Span::new(start, name.span.start as usize)),
+            ty: fragment(rust.place_of(&ty)),
+            init: fragment(rust.place_of(&init)),
+        },
+        name,
+    })
 }

@@ -190,10 +190,12 @@ fn wake(
         return Some(Wake::OneOf(times));
     }
     let fragment = Fragment { span };
-    Some(match has_range(text) {
-        true => Wake::Within(fragment),
-        false => Wake::At(fragment),
-    })
+    let wake = if has_range(text) {
+        Wake::Within
+    } else {
+        Wake::At
+    };
+    Some(wake(fragment))
 }
 
 /// The elements of a list, parted by commas outside brackets.

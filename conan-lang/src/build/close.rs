@@ -66,9 +66,9 @@ impl Builder<'_> {
             self.broken.push(span);
         }
         if is_clear {
-            found
-                .into_iter()
-                .for_each(|diagnostic| self.report(diagnostic));
+            for diagnostic in found {
+                self.report(diagnostic);
+            }
         }
         if let Some(kind) = kind {
             self.push_template(Template { span, kind });
@@ -94,9 +94,9 @@ impl Builder<'_> {
                     .last()
                     .is_some_and(|part| part.start >= body.start);
                 if !misplaced && !is_broken && self.mask.is_readable(body) {
-                    found
-                        .into_iter()
-                        .for_each(|diagnostic| self.report(diagnostic));
+                    for diagnostic in found {
+                        self.report(diagnostic);
+                    }
                 }
                 if let Some(block) = block.filter(|_| !misplaced) {
                     self.push_shared(block);
