@@ -38,7 +38,7 @@ pub fn command(program: impl AsRef<OsStr>, folder: &Path) -> Command {
         .env("CARGO_TARGET_DIR", target::shared())
         .env("CARGO_TERM_COLOR", "never")
         .env("CARGO_INCREMENTAL", "0")
-        .env("CARGO_PROFILE_DEV_DEBUG", "0")
+        .env("CARGO_PROFILE_DEV_DEBUG", "line-tables-only")
         .env(OFFLINE, "true")
         .env("NO_COLOR", "1")
         .env("RUST_BACKTRACE", "0");

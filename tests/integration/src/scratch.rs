@@ -20,6 +20,8 @@ pub struct Scratch {
     name: String,
 }
 
+const PROFILE: &str = "[profile.dev.package.\"*\"]\ndebug = \"line-tables-only\"\n";
+
 /// The components of every scratch crate.
 const LIBRARY: &str = include_str!("component.rs");
 
@@ -46,6 +48,11 @@ impl Scratch {
             .expect("the folder is there")
             .join(folder);
         fs::create_dir(&root).expect("a folder can be made in it");
+        // The profile of this workspace, so that `cargo conan run` in here and
+        // in a scratch crate build the dependencies but once.
+        let config = temporary.path().join(".cargo");
+        fs::create_dir(&config).expect("a second folder can be made in it");
+        fs::write(config.join("config.toml"), PROFILE).expect("a file can be written");
         let name = name.to_owned();
         Self {
             folder: temporary,

@@ -360,27 +360,21 @@ fn describe(out: &mut String, error: &Value) {
             let _ = writeln!(out, "    {part}: {text}");
         }
     }
-    for note in error["notes"]
-        .as_array()
-        .into_iter()
-        .flatten()
-        .filter_map(Value::as_str)
-    {
-        let _ = writeln!(out, "    note: {note}");
-    }
 }
 
 /// Without what is not the same every time, or not what is tested: the place
-/// of the workspace, lines of the gallery's components, and which of two
-/// threads comes second to a list of wake-up times.
+/// of the workspace, lines of the gallery's components, timelines (in real
+/// time the threads of a tick overtake each other), and which of two threads
+/// comes second to a list of wake-up times.
 fn steady(text: &str) -> String {
     let script = fs::read_to_string(workspace().join("scripts/errors.conan")).unwrap();
+    let text = text.replace(&format!("{}/", workspace().display()), "");
     let mut out = String::new();
-    for line in text
-        .replace(&format!("{}/", workspace().display()), "")
-        .lines()
-    {
+    let mut in_timeline = false;
+    for line in text.lines() {
+        in_timeline = line.starts_with("tick | ") || (in_timeline && !line.is_empty());
         match line.split_once("faulty.rs:") {
+            _ if in_timeline => {}
             Some((before, _)) => out.push_str(&format!("{before}faulty.rs:…\n")),
             None => out.push_str(&format!("{line}\n")),
         }
