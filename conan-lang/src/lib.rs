@@ -5,7 +5,7 @@
 //!
 //! 1. [`mask`](mod@mask): what Rust makes opaque (strings, comments) is hidden;
 //! 2. `grammar.pest` and `pieces`: directives and pieces of Rust, flat;
-//! 3. `build`: the nested [`tree`], with recovery from missing `#end`s;
+//! 3. `build`: the nested [`tree`], with recovery from what is missing or wrong;
 //! 4. `check`: names, conditions, threads, ownership, the syntax of fragments.
 //!
 //! ```
@@ -69,6 +69,9 @@ impl Parsed {
 
 /// Reads a script and checks all of it. Never fails: what is wrong is in the
 /// diagnostics.
+///
+/// proc-macro2 keeps the text of every fragment until the thread ends, so a
+/// process that lives long reads scripts on threads that do not.
 pub fn parse(name: impl Into<String>, text: impl Into<String>) -> Parsed {
     let (name, text) = (name.into(), text.into());
     if text.len() > source::MAX_BYTES {
