@@ -84,6 +84,9 @@ pub(crate) fn parse(path: &Path) -> Stop<Parsed> {
 
 /// Replaces a file whole: nobody ever sees half of it.
 pub(crate) fn replace(path: &Path, content: &str) -> io::Result<()> {
+    // A link stays a link, and the file that it means is replaced.
+    let target = fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
+    let path = target.as_path();
     let folder = match path.parent() {
         Some(folder) if !folder.as_os_str().is_empty() => folder,
         _ => Path::new("."),

@@ -15,6 +15,7 @@ pub(crate) fn out(text: Arguments<'_>) {
         .is_err()
     {
         // Nobody reads any more; there is nobody to tell, either.
+        crate::run::interrupt::clean_up();
         process::exit(Exit::Fine as i32);
     }
 }

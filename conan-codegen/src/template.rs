@@ -26,7 +26,8 @@ pub(crate) fn expand(context: &Context<'_>, template: &Template) -> TokenStream 
         TemplateKind::MatchCheck { actual, pattern } => {
             let shown = shown(context, *pattern);
             let mismatch = mismatch(&tokens(actual), &tokens(pattern));
-            quote!(#conan.match_check(#at, #shown, || #mismatch);)
+            let code = closure(&tokens(actual), &mismatch);
+            quote!(#conan.match_check(#at, #shown, #code);)
         }
         TemplateKind::WakeCheck(wake) => {
             let wake = wake_times(context, wake);
@@ -58,19 +59,18 @@ fn exc_monitor(
     match expected {
         None if bound.is_empty() => {
             let body = value.observed(&begin);
-            quote!(#conan.exc_monitor(#at, || #body);)
+            let code = closure(&code, &body);
+            quote!(#conan.exc_monitor(#at, #code);)
         }
         None => {
             let names = bound.iter().map(|binding| &binding.name);
             let names = tuple(names.map(ToTokens::to_token_stream));
             let patterns = tuple(bound.iter().map(Binding::pattern));
             let end = value.kept_and_observed(exception);
+            let body = quote!({ #begin #end Ok((#exception, #names)) });
+            let code = closure(&code, &body);
             quote! {
-                let Some(#patterns) = #conan.exc_monitor_let(#at, || {
-                    #begin
-                    #end
-                    Ok((#exception, #names))
-                }) else {
+                let Some(#patterns) = #conan.exc_monitor_let(#at, #code) else {
                     return driver::ended();
                 };
             }
@@ -84,15 +84,24 @@ fn exc_monitor(
                 None => quote!(None),
             };
             let body = value.observed(&begin);
-            quote!(#conan.exc_monitor_panic(#at, #part, || #body);)
+            let code = closure(&code, &body);
+            quote!(#conan.exc_monitor_panic(#at, #part, #code);)
         }
         Some(Exception::Pattern(pattern)) => {
             let shown = shown(context, *pattern);
             let pattern = context.fragments.tokens(pattern.span);
             let body = in_block(&begin, &mismatch(&value.expression(), &pattern));
-            quote!(#conan.exc_monitor_match(#at, #shown, || #body);)
+            let code = closure(&code, &body);
+            quote!(#conan.exc_monitor_match(#at, #shown, #code);)
         }
     }
+}
+
+/// The code of a template in a closure. rustc blames a borrow that cannot be
+/// on the closure: it must be where the code is.
+fn closure(code: &TokenStream, body: &TokenStream) -> TokenStream {
+    let blamed = first_span(code);
+    quote_spanned!(blamed=> || #body)
 }
 
 /// Statements before an expression make a block of it.
@@ -156,7 +165,14 @@ impl<'s> Last<'s> {
         match self {
             Self::Value(value) => value.clone(),
             Self::Let(local) => match &local.init {
-                Some(init) => init.expr.to_token_stream(),
+                Some(init) => match &local.pat {
+                    // Nothing is bound, but the type may still be wrong.
+                    syn::Pat::Type(typed) => {
+                        let (ty, value) = (&typed.ty, &init.expr);
+                        quote!({ let value: #ty = #value; value })
+                    }
+                    _ => init.expr.to_token_stream(),
+                },
                 None => quote!(()),
             },
             Self::Other(statement) => quote!({ #statement }),
@@ -250,7 +266,8 @@ fn value_check(
     // that must be in the script.
     let blamed = first_span(expected);
     let compare = quote_spanned!(blamed=> driver::compare!(#actual, #expected));
-    quote!(#conan.value_check(#at, || #compare);)
+    let code = closure(actual, &compare);
+    quote!(#conan.value_check(#at, #code);)
 }
 
 /// Says what came instead if the value does not match.

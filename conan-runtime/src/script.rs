@@ -64,7 +64,26 @@ pub struct WakeTimes {
 impl Script {
     /// A compiler's place as one of the script, if it is in the script.
     pub(crate) fn place_of(&self, file: &str, line: u32, column: u32) -> Option<Place> {
-        (file == self.file).then_some(Place { line, column })
+        (file == self.file).then(|| {
+            let column = self.character_column(line, column);
+            Place { line, column }
+        })
+    }
+
+    /// The compiler counts the columns of a panic as a terminal shows them, a
+    /// tab as four; people and editors count characters.
+    fn character_column(&self, line: u32, shown: u32) -> u32 {
+        const TAB: u32 = 4;
+        let text = self.line(line).unwrap_or_default();
+        let (mut width, mut column) = (1, 1);
+        for c in text.chars() {
+            if width >= shown {
+                break;
+            }
+            width += if c == '\t' { TAB } else { 1 };
+            column += 1;
+        }
+        column
     }
 
     /// A location of the compiler's as people know it: the copy of the script

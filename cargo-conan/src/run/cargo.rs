@@ -61,7 +61,10 @@ pub(super) fn build(scratch: &Scratch) -> Stop<PathBuf> {
     interrupt::forget();
     match (status, driver) {
         (Ok(status), Some(driver)) if status.success() => Ok(driver.into_std_path_buf()),
-        _ => {
+        (status, _) => {
+            if let Ok(status) = status {
+                interrupt::wait_if_ended_by_signal(status);
+            }
             error("the driver did not compile");
             Err(Exit::NotCompiled)
         }

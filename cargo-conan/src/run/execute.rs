@@ -1,7 +1,7 @@
 //! Runs the driver and shows its reports as they come.
 
 use std::fs::{self, File};
-use std::io::{BufRead, BufReader};
+use std::io::{self, BufRead, BufReader};
 use std::path::Path;
 use std::process::{Command, ExitStatus, Stdio};
 use std::thread;
@@ -10,8 +10,8 @@ use std::time::Duration;
 use super::interrupt;
 use super::reports::Printer;
 use super::scratch::Scratch;
-use crate::cli::RunArgs;
-use crate::exit::{Stop, error};
+use crate::cli::{Format, RunArgs};
+use crate::exit::{Exit, Stop, error};
 use crate::files;
 
 /// How often to look for a new report.
@@ -43,6 +43,10 @@ pub(super) fn execute(
     if let Some(ticktime) = args.ticktime {
         command.env("CONAN_TICKTIME", ticktime.to_string());
     }
+    // Data on standard output is ours alone.
+    if args.message_format != Format::Human {
+        command.stdout(Stdio::from(io::stderr()));
+    }
     let opened = File::open(&scratch.reports);
     let mut reader = BufReader::new(opened.map_err(cannot)?);
     let mut child = command
@@ -71,6 +75,11 @@ pub(super) fn execute(
     };
     interrupt::forget();
     let _ = fs::remove_file(&scratch.reports);
+    if status.code() == Some(Exit::Wrong as i32) && printer.count() == 0 {
+        // The driver has said itself what is wrong with its settings.
+        return Err(Exit::Wrong);
+    }
+    interrupt::wait_if_ended_by_signal(status);
     let missing = sequences.saturating_sub(printer.count());
     if missing > 0 {
         printer.broken_off(missing, &described(status));

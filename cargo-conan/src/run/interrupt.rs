@@ -2,11 +2,17 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::{self, Child};
+use std::process::{self, Child, ExitStatus};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, PoisonError};
+use std::thread;
+use std::time::Duration;
 
 use crate::exit::{Exit, Stop, error};
 use crate::output;
+
+/// True once Ctrl-C has come.
+static INTERRUPTED: AtomicBool = AtomicBool::new(false);
 
 /// The process that runs on our behalf at this moment.
 static RUNNING: Mutex<Option<u32>> = Mutex::new(None);
@@ -17,19 +23,40 @@ static TEMPORARY: Mutex<Option<PathBuf>> = Mutex::new(None);
 /// Begins to listen for Ctrl-C.
 pub(super) fn listen() -> Stop<()> {
     let handler = || {
-        let running = RUNNING.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(id) = *running {
-            end(id);
-        }
-        let temporary = TEMPORARY.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(path) = &*temporary {
-            let _ = fs::remove_file(path);
-        }
+        INTERRUPTED.store(true, Ordering::SeqCst);
+        clean_up();
         output::err(format_args!("\ninterrupted; nothing was left half-done\n"));
         process::exit(Exit::Interrupted as i32);
     };
     ctrlc::set_handler(handler)
         .map_err(|failure| error(format_args!("cannot listen for Ctrl-C: {failure}")))
+}
+
+/// Ends what runs on our behalf and removes what is of no use without us.
+pub(crate) fn clean_up() {
+    let running = RUNNING.lock().unwrap_or_else(PoisonError::into_inner);
+    if let Some(id) = *running {
+        end(id);
+    }
+    let temporary = TEMPORARY.lock().unwrap_or_else(PoisonError::into_inner);
+    if let Some(path) = &*temporary {
+        let _ = fs::remove_file(path);
+    }
+}
+
+/// A process of ours that a signal has ended was most likely ended by the
+/// Ctrl-C that we are about to hear of, too: let that come first.
+pub(super) fn wait_if_ended_by_signal(status: ExitStatus) {
+    if status.success() {
+        return;
+    }
+    for _ in 0..20 {
+        if INTERRUPTED.load(Ordering::SeqCst) {
+            // The handler ends this process.
+            thread::park();
+        }
+        thread::sleep(Duration::from_millis(5));
+    }
 }
 
 /// Remembers a file that goes when we do.

@@ -3,7 +3,7 @@
 
 mod cargo;
 mod execute;
-mod interrupt;
+pub(crate) mod interrupt;
 mod manifest;
 mod reports;
 mod scratch;
@@ -25,7 +25,7 @@ pub(crate) fn run(args: &RunArgs) -> Stop<()> {
         .iter()
         .map(|parsed| parsed.script.sequences.len())
         .sum();
-    let workspace = Workspace::around(&paths[0]).map_err(error)?;
+    let workspace = workspace_of(&paths[0], args.package.as_deref())?;
     let package = package_of(&workspace, &paths, args.package.as_deref())?;
     let scratch = scratch::Scratch::prepare(&workspace, package, &paths)?;
     let driver = cargo::build(&scratch)?;
@@ -35,6 +35,30 @@ pub(crate) fn run(args: &RunArgs) -> Stop<()> {
     } else {
         Ok(())
     }
+}
+
+/// The workspace around the script; for a script outside every workspace, or
+/// a package that is not in the script's, the one that we are in.
+fn workspace_of(script: &Path, package: Option<&str>) -> Stop<Workspace> {
+    let has_it =
+        |workspace: &Workspace| package.is_none_or(|name| workspace.package(name).is_some());
+    let around = Workspace::around(script);
+    if let Ok(workspace) = around {
+        if has_it(&workspace) {
+            return Ok(workspace);
+        }
+        return Ok(Workspace::around(Path::new("."))
+            .ok()
+            .filter(has_it)
+            .unwrap_or(workspace));
+    }
+    Workspace::around(Path::new(".")).map_err(|failure| {
+        let failure = failure
+            .strip_prefix("error: ")
+            .unwrap_or(&failure)
+            .to_owned();
+        error(failure)
+    })
 }
 
 /// The package whose components the scripts test.
