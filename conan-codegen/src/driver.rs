@@ -34,6 +34,11 @@ pub(crate) struct Own {
 
 /// Generates the items of the driver's module.
 pub fn driver(parsed: &Parsed, fragments: &Fragments, origin: &Origin) -> TokenStream {
+    // What the checks have parsed is parsed again here.
+    conan_lang::on_large_stack(|| items(parsed, fragments, origin))
+}
+
+fn items(parsed: &Parsed, fragments: &Fragments, origin: &Origin) -> TokenStream {
     let own = |name| Ident::new(name, Span::mixed_site());
     let context = &Context {
         parsed,

@@ -32,6 +32,10 @@ pub use reshape::reshape;
 
 /// The driver as a formatted Rust file.
 pub fn expand(parsed: &Parsed, origin: &Origin) -> Result<String, String> {
+    conan_lang::on_large_stack(|| expanded(parsed, origin))
+}
+
+fn expanded(parsed: &Parsed, origin: &Origin) -> Result<String, String> {
     let text = reshape(parsed, "");
     let lexed = TokenStream::from_str(&text.body).map_err(|error| error.to_string())?;
     let fragments = Fragments::new(&parsed.source, lexed);

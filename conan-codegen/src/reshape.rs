@@ -14,7 +14,8 @@ pub struct Reshaped {
     pub file: String,
 }
 
-/// Takes the place of the first directive, which is longer.
+/// Takes the place of a comment before the first directive; if there is none,
+/// of the directive itself, which is longer.
 const OPENING: &str = "c!{";
 
 /// Reshapes a script. `trailer` is put behind it, inside the macro's braces.
@@ -25,7 +26,8 @@ pub fn reshape(parsed: &Parsed, trailer: &str) -> Reshaped {
     // Only comments come before the first directive. They would be outside
     // the macro's braces, where a doc comment is an error.
     push_blank(&mut body, &text[..first_directive]);
-    let opening = body.len();
+    let room = " ".repeat(OPENING.len());
+    let opening = body.find(&room).unwrap_or(body.len());
     let mut at = first_directive;
     for fragment in fragments(parsed) {
         let range = fragment.range();
@@ -150,8 +152,12 @@ fn is_harmless(word: &str) -> bool {
 
 /// A space for every character, so that columns stay what they are.
 fn push_blank(out: &mut String, text: &str) {
-    out.extend(
-        text.chars()
-            .map(|c| if c == '\n' || c == '\r' { c } else { ' ' }),
-    );
+    let blank = |c: char| {
+        if matches!(c, '\n' | '\r' | '\t') {
+            c
+        } else {
+            ' '
+        }
+    };
+    out.extend(text.chars().map(blank));
 }

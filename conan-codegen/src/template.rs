@@ -281,7 +281,7 @@ fn wake_times(context: &Context<'_>, wake: &Wake) -> TokenStream {
     match wake {
         Wake::At(time) => {
             let time = tokens(time);
-            quote!(driver::Wake::At(#time))
+            quote_spanned!(first_span(&time)=> driver::Wake::At(#time))
         }
         Wake::Within(range) => range_of(&tokens(range)),
         Wake::OneOf(times) => {
@@ -296,19 +296,24 @@ fn wake_times(context: &Context<'_>, wake: &Wake) -> TokenStream {
 }
 
 fn range_of(range: &TokenStream) -> TokenStream {
+    let blamed = first_span(range);
     let Ok(syn::Expr::Range(parsed)) = syn::parse2::<syn::Expr>(range.clone()) else {
-        return quote!(driver::Wake::At(#range));
+        return quote_spanned!(blamed=> driver::Wake::At(#range));
     };
     match (&parsed.start, &parsed.end, &parsed.limits) {
-        (Some(start), None, _) => quote!(driver::Wake::From(#start)),
-        (None, None, _) => quote!(driver::Wake::From(0)),
-        (Some(_), Some(_), syn::RangeLimits::HalfOpen(_)) => quote!(driver::Wake::Within(#range)),
-        (Some(_), Some(_), syn::RangeLimits::Closed(_)) => {
-            quote!(driver::Wake::WithinInclusive(#range))
+        (Some(start), None, _) => quote_spanned!(blamed=> driver::Wake::From(#start)),
+        (None, None, _) => quote_spanned!(blamed=> driver::Wake::From(0)),
+        (Some(_), Some(_), syn::RangeLimits::HalfOpen(_)) => {
+            quote_spanned!(blamed=> driver::Wake::Within(#range))
         }
-        (None, Some(end), syn::RangeLimits::HalfOpen(_)) => quote!(driver::Wake::Within(0..#end)),
+        (Some(_), Some(_), syn::RangeLimits::Closed(_)) => {
+            quote_spanned!(blamed=> driver::Wake::WithinInclusive(#range))
+        }
+        (None, Some(end), syn::RangeLimits::HalfOpen(_)) => {
+            quote_spanned!(blamed=> driver::Wake::Within(0..#end))
+        }
         (None, Some(end), syn::RangeLimits::Closed(_)) => {
-            quote!(driver::Wake::WithinInclusive(0..=#end))
+            quote_spanned!(blamed=> driver::Wake::WithinInclusive(0..=#end))
         }
     }
 }

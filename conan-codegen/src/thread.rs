@@ -2,13 +2,13 @@
 
 use std::collections::{HashMap, HashSet};
 
-use conan_lang::Span;
 use conan_lang::tree::{Sequence, ThreadBlock, TickItem};
+use conan_lang::{Name, Span};
 use proc_macro2::{Ident, Literal, TokenStream};
-use quote::quote;
+use quote::{quote, quote_spanned};
 
 use crate::component::{Clones, clones, words};
-use crate::driver::{Context, Own, ident};
+use crate::driver::{Context, Own, first_span, ident};
 use crate::statements::{literal, prepare};
 use crate::template;
 
@@ -66,13 +66,21 @@ impl Thread<'_> {
         let body = self.body(context);
         let Own { plan, conan, .. } = &context.own;
         let shared = used(shared, &body);
-        let takes: Vec<Ident> = self.first().takes.iter().map(|n| ident(&n.value)).collect();
+        let takes = self.first().takes.iter();
+        let takes = takes.map(|name| {
+            let name = in_script(context, name);
+            // rustc blames a use after a move on this, too.
+            quote_spanned!(first_span(&name)=>
+                #[allow(unused_mut, unused_variables)]
+                let mut #name = #name;
+            )
+        });
         let cloned: Vec<&Ident> = clones.names.iter().map(|(name, _)| name).collect();
         let own: Vec<&Ident> = clones.names.iter().map(|(_, own)| own).collect();
         let closure = quote! {
             move |#conan| {
                 #(let #shared = &*#shared;)*
-                #(#[allow(unused_mut, unused_variables)] let mut #takes = #takes;)*
+                #(#takes)*
                 #(#[allow(unused_mut, unused_variables)] let mut #cloned = #cloned;)*
                 #body
                 Ok(())
@@ -168,6 +176,17 @@ pub(crate) fn checks(
     })
 }
 
+/// A name where the script says it, so that rustc can point there; reshaping
+/// keeps plain words only.
+fn in_script(context: &Context<'_>, name: &Name) -> TokenStream {
+    let said = context.fragments.tokens(name.span);
+    if said.is_empty() {
+        let name = ident(&name.value);
+        return quote!(#name);
+    }
+    said
+}
+
 /// Those of the shared names that the code uses.
 fn used<'n>(shared: &'n [Ident], code: &TokenStream) -> Vec<&'n Ident> {
     let mut found = HashSet::new();
@@ -178,12 +197,7 @@ fn used<'n>(shared: &'n [Ident], code: &TokenStream) -> Vec<&'n Ident> {
         .collect()
 }
 
-fn standing(
-    context: &Context<'_>,
-    method: &str,
-    names: &[conan_lang::Name],
-    span: Span,
-) -> TokenStream {
+fn standing(context: &Context<'_>, method: &str, names: &[Name], span: Span) -> TokenStream {
     let conan = &context.own.conan;
     let method = ident(method);
     let (line, column) = context.place(span.start);

@@ -333,9 +333,10 @@ fn points_at(ran: &Ran, path: &str, at: Place, case: &Case) -> Result<(), String
     let quoted = lines
         .take_while(|line| !line.is_empty())
         .find_map(|line| line.trim_start().strip_prefix(&margin));
-    // The copy that rustc reads begins with a word of ours; from there on the
-    // first line is the script's, too.
-    let ours = if at.line == 1 { "c!{".len() + 1 } else { 0 };
+    // The copy that rustc reads begins with a word of ours, in the place of the
+    // first directive; from there on the line is the script's, too.
+    let begins = quoted.is_some_and(|quoted| quoted.starts_with("c!{"));
+    let ours = if begins { "c!{".len() + 1 } else { 0 };
     let from = |line: &str| line.get(ours..).unwrap_or_default().trim_end().to_owned();
     match quoted {
         Some(quoted) if from(quoted) == from(&text) => Ok(()),
