@@ -108,5 +108,6 @@ fn is_running(number: u32) -> bool {
         .rsplit(')')
         .next()
         .and_then(|rest| rest.trim_start().chars().next());
-    state == Some('R')
+    // Waiting for the disk, to load a page of the program, ends by itself.
+    matches!(state, Some('R' | 'D'))
 }

@@ -39,8 +39,9 @@ fn a_lock_that_was_held_in_a_panic_is_poisoned_for_the_others() {
     assert!(all_finished(&world));
     let mut noted = log.noted();
     noted.sort();
+    // Not that the run was exact: a panic may print a backtrace, and reading
+    // the debug info for it takes as long as the disk takes.
     assert_eq!(noted, ["mutex true", "table true"]);
-    assert_eq!(world.inexact(), []);
 }
 
 #[test]
