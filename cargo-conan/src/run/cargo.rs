@@ -61,10 +61,8 @@ pub(super) fn build(scratch: &Scratch) -> Stop<PathBuf> {
     interrupt::forget();
     match (status, driver) {
         (Ok(status), Some(driver)) if status.success() => Ok(driver.into_std_path_buf()),
-        (status, _) => {
-            if let Ok(status) = status {
-                interrupt::wait_if_ended_by_signal(status);
-            }
+        _ => {
+            interrupt::let_the_handler_go_first();
             error("the driver did not compile");
             Err(Exit::NotCompiled)
         }

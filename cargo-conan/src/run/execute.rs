@@ -79,7 +79,9 @@ pub(super) fn execute(
         // The driver has said itself what is wrong with its settings.
         return Err(Exit::Wrong);
     }
-    interrupt::wait_if_ended_by_signal(status);
+    if status.code().is_none() {
+        interrupt::let_the_handler_go_first();
+    }
     let missing = sequences.saturating_sub(printer.count());
     if missing > 0 {
         printer.broken_off(missing, &described(status));

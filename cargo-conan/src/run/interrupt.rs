@@ -2,7 +2,7 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::{self, Child, ExitStatus};
+use std::process::{self, Child};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::thread;
@@ -44,12 +44,9 @@ pub(crate) fn clean_up() {
     }
 }
 
-/// A process of ours that a signal has ended was most likely ended by the
+/// A process of ours that did not come to its end may have been ended by the
 /// Ctrl-C that we are about to hear of, too: let that come first.
-pub(super) fn wait_if_ended_by_signal(status: ExitStatus) {
-    if status.success() {
-        return;
-    }
+pub(super) fn let_the_handler_go_first() {
     for _ in 0..20 {
         if INTERRUPTED.load(Ordering::SeqCst) {
             // The handler ends this process.
