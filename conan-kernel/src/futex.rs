@@ -126,11 +126,8 @@ fn wake(slot: Option<&'static Slot>, mut args: [usize; 6], count: usize, bitset:
         while woken < count && wake_one(&mut state, args[0], bitset, wake) {
             woken += 1;
         }
-        if woken > 0 {
-            state.start_if_idle();
-            if slot.is_none() {
-                state::ring();
-            }
+        if woken > 0 && slot.is_none() {
+            state::ring();
         }
     }
     // At a shared word a thread of another process may wait.
@@ -236,14 +233,5 @@ struct Waiting<'w>(&'w Waiters);
 impl Drop for Waiting<'_> {
     fn drop(&mut self) {
         self.0.0.fetch_sub(1, Ordering::SeqCst);
-    }
-}
-
-impl State {
-    /// If the owner waits for threads and none has the turn, one gets it now.
-    pub(crate) fn start_if_idle(&mut self) {
-        if self.current.is_none() && state::STOPPED.load(Ordering::Acquire) == 0 {
-            self.pass_on();
-        }
     }
 }

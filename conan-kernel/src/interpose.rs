@@ -8,6 +8,7 @@ use std::mem;
 use std::sync::atomic::{AtomicPtr, Ordering};
 
 use crate::futex;
+use crate::handover::{Go, handover};
 use crate::me::{self, Inside};
 use crate::raw::{self, Timespec};
 use crate::state::{self, Cause, Phase};
@@ -210,7 +211,7 @@ unsafe extern "C" fn pthread_create(
     // SAFETY: `begin` takes what `start` points to, once.
     let error = unsafe { real(thread, attributes, begin, start.cast()) };
     if error != 0 {
-        state.thread(slot.id).phase = Phase::Finished;
+        state.has_not_started(slot);
         // SAFETY: no thread was started that could have taken it.
         drop(unsafe { Box::from_raw(start) });
         return error;
@@ -240,10 +241,7 @@ unsafe extern "C" fn begin(start: *mut c_void) -> *mut c_void {
 pub(crate) fn enter_managed(slot: &'static crate::handover::Slot) {
     slot.number.store(raw::thread_number(), Ordering::Relaxed);
     me::become_managed(slot);
-    if let Some(processors) = state::lock().affinity {
-        processors.confine();
-    }
-    if slot.handover.park() == crate::handover::Go::Released {
+    if handover().begin(slot) == Go::Released {
         me::become_free();
     }
 }
@@ -265,6 +263,17 @@ unsafe extern "C" fn pthread_join(thread: usize, result: *mut *mut c_void) -> c_
     unsafe { real(thread, result) }
 }
 
+/// A thread that runs on another's behalf has that one's alternate stack: its
+/// own would be taken from under the others when it ends.
+#[unsafe(no_mangle)]
+unsafe extern "C" fn sigaltstack(new: *const c_void, old: *mut c_void) -> c_int {
+    if me::slot().is_some() && !new.is_null() && old.is_null() {
+        return 0;
+    }
+    // SAFETY: the caller's own call.
+    libc_result(unsafe { raw::sigaltstack(new, old) }) as c_int
+}
+
 /// References that make the linker take this object file, whatever else it
 /// would have found the names in.
 pub(crate) fn anchor() -> usize {
@@ -276,6 +285,7 @@ pub(crate) fn anchor() -> usize {
         clock_nanosleep as *const () as usize,
         pthread_create as *const () as usize,
         pthread_join as *const () as usize,
+        sigaltstack as *const () as usize,
     ];
     std::hint::black_box(addresses)
         .iter()

@@ -82,6 +82,7 @@ impl Drop for End {
         {
             let _inside = Inside::enter();
             state::finish(slot);
+            slot.vacate();
         }
     }
 }

@@ -18,6 +18,8 @@ mod number {
     pub(crate) const SCHED_GETAFFINITY: isize = 204;
     pub(crate) const GETCPU: isize = 309;
     pub(crate) const CLOCK_NANOSLEEP: isize = 230;
+    pub(crate) const RT_SIGPROCMASK: isize = 14;
+    pub(crate) const SIGALTSTACK: isize = 131;
 }
 
 #[cfg(target_arch = "aarch64")]
@@ -29,6 +31,8 @@ mod number {
     pub(crate) const SCHED_GETAFFINITY: isize = 123;
     pub(crate) const GETCPU: isize = 168;
     pub(crate) const CLOCK_NANOSLEEP: isize = 115;
+    pub(crate) const RT_SIGPROCMASK: isize = 135;
+    pub(crate) const SIGALTSTACK: isize = 132;
 }
 
 pub(crate) use number::FUTEX;
@@ -149,6 +153,11 @@ pub(crate) fn wake_all(word: &AtomicU32) {
     unsafe { syscall(FUTEX, args) };
 }
 
+/// Does nothing for a length of real time.
+pub(crate) fn pause(length_ns: u64) {
+    wait(&AtomicU32::new(0), 0, Some(length_ns));
+}
+
 /// The kernel's number of the calling thread.
 pub(crate) fn thread_number() -> u32 {
     // SAFETY: has no arguments.
@@ -162,7 +171,7 @@ pub(crate) fn yield_now() -> isize {
 }
 
 /// The processors that a thread may run on, as a bit mask.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Processors([u64; 16]);
 
 impl Processors {
@@ -193,6 +202,54 @@ impl Processors {
         // SAFETY: the mask is as large as it is said to be.
         unsafe { syscall(number::SCHED_SETAFFINITY, args) };
     }
+}
+
+/// The signals that a thread does not take.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct SignalMask(u64);
+
+impl SignalMask {
+    const SET: usize = 2;
+
+    /// From now on the calling thread takes none. Returns what was before.
+    pub(crate) fn block_all() -> Self {
+        let mut before = 0_u64;
+        Self(u64::MAX).set(&raw mut before);
+        Self(before)
+    }
+
+    /// Makes this the calling thread's.
+    pub(crate) fn restore(self) {
+        self.set(std::ptr::null_mut());
+    }
+
+    fn set(self, before: *mut u64) {
+        let mask = self.0;
+        let args = [
+            Self::SET,
+            &raw const mask as usize,
+            before as usize,
+            size_of::<u64>(),
+            0,
+            0,
+        ];
+        // SAFETY: both masks are as large as they are said to be, or absent.
+        unsafe { syscall(number::RT_SIGPROCMASK, args) };
+    }
+}
+
+/// Sets or asks for the alternate signal stack.
+///
+/// # Safety
+///
+/// The pointers must be those that a caller of `sigaltstack` gives.
+pub(crate) unsafe fn sigaltstack(
+    new: *const std::ffi::c_void,
+    old: *mut std::ffi::c_void,
+) -> isize {
+    let args = [new as usize, old as usize, 0, 0, 0, 0];
+    // SAFETY: the caller vouches for the pointers.
+    unsafe { syscall(number::SIGALTSTACK, args) }
 }
 
 /// Sleeps in real time.

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 
-use crate::handover::{Go, Slot};
+use crate::handover::{Go, Next, Slot, handover};
 use crate::lock::{Guard, Lock};
 use crate::me;
 use crate::raw;
@@ -156,7 +156,6 @@ pub(crate) struct State {
     passed_over: u32,
     /// Threads that were let go and have not come back.
     pub(crate) free_threads: BTreeSet<u32>,
-    pub(crate) affinity: Option<raw::Processors>,
 }
 
 /// Turns after which the yielded go on though others are still ready: those
@@ -185,15 +184,11 @@ static STATE: Lock<State> = Lock::new(State {
     idle_rounds: 0,
     passed_over: 0,
     free_threads: BTreeSet::new(),
-    affinity: None,
 });
 
 /// True once there has been any managed thread: before that nobody outside
 /// needs to look for managed ones to wake.
 pub(crate) static ANY_MANAGED: AtomicBool = AtomicBool::new(false);
-
-/// 1 while no managed thread has the turn; the owner of the world waits for it.
-pub(crate) static STOPPED: AtomicU32 = AtomicU32::new(1);
 
 /// Counts what threads outside do to managed ones, for an owner who waits.
 pub(crate) static BELL: AtomicU32 = AtomicU32::new(0);
@@ -221,8 +216,7 @@ impl State {
         let slot = match free {
             Some(id) => {
                 let slot = self.thread(id).slot;
-                // The number of the thread that was here before.
-                slot.number.store(0, Ordering::Relaxed);
+                slot.take();
                 slot
             }
             None => Slot::new(ThreadId(self.threads.len())),
@@ -246,6 +240,12 @@ impl State {
             None => self.threads.push(thread),
         }
         slot
+    }
+
+    /// The thread that was to use this place could not be started.
+    pub(crate) fn has_not_started(&mut self, slot: &'static Slot) {
+        self.thread(slot.id).phase = Phase::Finished;
+        slot.vacate();
     }
 
     pub(crate) fn thread(&mut self, id: ThreadId) -> &mut Thread {
@@ -317,7 +317,7 @@ impl State {
             let slot = self.thread(id).slot;
             self.free_threads
                 .insert(slot.number.load(Ordering::Relaxed));
-            slot.handover.release();
+            handover().release(slot);
             return;
         }
         self.make_ready(id);
@@ -360,9 +360,8 @@ impl State {
         });
     }
 
-    /// Gives the turn to the next thread, or tells the owner that there is
-    /// none.
-    pub(crate) fn pass_on(&mut self) {
+    /// Decides who has the turn next. The caller passes it on.
+    pub(crate) fn choose(&mut self) -> Next {
         self.current = None;
         self.passed_over += 1;
         if self.yielded.is_empty() {
@@ -371,26 +370,18 @@ impl State {
             self.passed_over = 0;
             self.ready.append(&mut self.yielded);
         }
-        loop {
-            if self.ready.is_empty() && !self.wake_the_yielded() {
-                STOPPED.store(1, Ordering::Release);
-                raw::wake_all(&STOPPED);
-                return;
-            }
-            let index = match &mut self.strategy {
-                Some(strategy) => strategy.next(self.ready.make_contiguous()),
-                None => 0,
-            };
-            let Some(id) = self.ready.remove(index) else {
-                continue;
-            };
-            self.thread(id).phase = Phase::Running;
-            self.current = Some(id);
-            SWITCHES.fetch_add(1, Ordering::Relaxed);
-            let slot = self.thread(id).slot;
-            slot.handover.unpark();
-            return;
+        if self.ready.is_empty() && !self.wake_the_yielded() {
+            return None;
         }
+        let index = match &mut self.strategy {
+            Some(strategy) => strategy.next(self.ready.make_contiguous()),
+            None => 0,
+        };
+        let id = self.ready.remove(index).expect("one of the ready threads");
+        self.thread(id).phase = Phase::Running;
+        self.current = Some(id);
+        SWITCHES.fetch_add(1, Ordering::Relaxed);
+        Some(self.thread(id).slot)
     }
 
     /// Only yielding threads are left: they go on, and time creeps, so that
@@ -421,7 +412,16 @@ impl State {
 /// Waits until it is the thread's turn again. The state's lock is given up.
 pub(crate) fn wait_for_turn(state: Guard<'static, State>, slot: &'static Slot) -> Go {
     drop(state);
-    let go = slot.handover.park();
+    gone_on(handover().wait(slot))
+}
+
+/// Passes the turn on and waits for it to come back.
+fn pass_on(mut state: Guard<'static, State>, slot: &'static Slot) -> Go {
+    let next = state.choose();
+    gone_on(handover().pass(state, slot, next))
+}
+
+fn gone_on(go: Go) -> Go {
     if go == Go::Released {
         me::become_free();
     }
@@ -437,8 +437,7 @@ pub(crate) fn block(
     deadline: Option<u64>,
 ) -> Option<Wake> {
     state.begin_wait(slot.id, cause, deadline);
-    state.pass_on();
-    if wait_for_turn(state, slot) == Go::Released {
+    if pass_on(state, slot) == Go::Released {
         return None;
     }
     lock().thread(slot.id).last_wake
@@ -448,20 +447,18 @@ pub(crate) fn block(
 /// engine's hands waits for its turn first.
 pub(crate) fn enter(slot: &'static Slot) -> Guard<'static, State> {
     let mut state = lock();
-    if state.thread(slot.id).phase == Phase::Outside {
-        state.outside -= 1;
-        state.make_ready(slot.id);
-        ring();
-        if state.current.is_none() && STOPPED.load(Ordering::Acquire) == 0 {
-            state.pass_on();
+    match state.thread(slot.id).phase {
+        Phase::Outside => {
+            state.outside -= 1;
+            state.make_ready(slot.id);
+            // Whoever has the turn passes it on, or the owner finds it ready.
+            ring();
         }
-        wait_for_turn(state, slot);
-        state = lock();
-    } else if state.thread(slot.id).phase == Phase::Abandoned {
-        wait_for_turn(state, slot);
-        state = lock();
+        Phase::Abandoned => {}
+        _ => return state,
     }
-    state
+    wait_for_turn(state, slot);
+    lock()
 }
 
 /// Lets the other threads go first.
@@ -469,8 +466,7 @@ pub(crate) fn yield_turn(slot: &'static Slot) {
     let mut state = enter(slot);
     state.thread(slot.id).phase = Phase::Ready;
     state.yielded.push_back(slot.id);
-    state.pass_on();
-    wait_for_turn(state, slot);
+    pass_on(state, slot);
 }
 
 /// The calling managed thread has come to its end.
@@ -493,7 +489,7 @@ pub(crate) fn finish(slot: &'static Slot) {
         );
     }
     state.progress();
-    if state.current == Some(slot.id) {
-        state.pass_on();
-    }
+    let has_turn = state.current == Some(slot.id);
+    let next = has_turn.then(|| state.choose());
+    handover().leave(state, slot, next);
 }

@@ -2,9 +2,14 @@
 //! and does not come back.
 
 use std::fs;
-use std::sync::atomic::Ordering;
+use std::sync::Once;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::thread;
 
-use crate::state::{Inexact, Phase, Reason, SWITCHES, State};
+use crate::handover::handover;
+use crate::me::Inside;
+use crate::raw;
+use crate::state::{self, Inexact, Phase, Reason, SWITCHES, State};
 
 /// How often the owner looks, in nanoseconds of real time.
 pub(crate) const PERIOD_NS: u64 = 20_000_000;
@@ -17,7 +22,57 @@ const BUSY_NS: u64 = 100_000_000;
 /// The same while nobody else is.
 const ALONE_NS: u64 = 2_000_000_000;
 
-/// The owner's watch over the thread that has the turn.
+/// 1 while the thread below looks.
+static AWAKE: AtomicU32 = AtomicU32::new(0);
+/// Periods without any hand-over after which it goes to sleep.
+const QUIET_PERIODS: u32 = 50;
+
+/// Makes sure that somebody looks every period from now on, where the owner
+/// of the world cannot.
+pub(crate) fn attend() {
+    static STARTED: Once = Once::new();
+    if AWAKE.load(Ordering::Relaxed) == 1 {
+        return;
+    }
+    let _inside = Inside::enter();
+    STARTED.call_once(|| {
+        thread::Builder::new()
+            .name("conan watchdog".to_owned())
+            .spawn(watch)
+            .expect("the system starts another thread");
+    });
+    AWAKE.store(1, Ordering::SeqCst);
+    raw::wake_all(&AWAKE);
+}
+
+fn watch() {
+    let _inside = Inside::enter();
+    let mut watchdog = Watchdog::default();
+    let (mut switches, mut quiet) = (0, 0);
+    loop {
+        if AWAKE.load(Ordering::SeqCst) == 0 {
+            raw::wait(&AWAKE, 0, None);
+            continue;
+        }
+        raw::pause(PERIOD_NS);
+        let mut state = state::lock();
+        watchdog.look(&mut state);
+        let now = SWITCHES.load(Ordering::Relaxed);
+        quiet = if state.open || now != switches {
+            0
+        } else {
+            quiet + 1
+        };
+        switches = now;
+        if quiet > QUIET_PERIODS {
+            quiet = 0;
+            // Under the lock: a world that opens comes to `attend` later.
+            AWAKE.store(0, Ordering::SeqCst);
+        }
+    }
+}
+
+/// A watch over the thread that has the turn.
 #[derive(Debug, Default)]
 pub(crate) struct Watchdog {
     switches: u32,
@@ -37,11 +92,10 @@ impl Watchdog {
             };
         }
         let Some(id) = state.current else { return };
-        let number = state.thread(id).slot.number.load(Ordering::Relaxed);
-        if number == 0 {
+        let Some(number) = handover().number(state.thread(id).slot) else {
             // The system has not let it begin yet.
             return;
-        }
+        };
         let running = is_running(number);
         let alone = state.ready.is_empty() && state.yielded.is_empty();
         let too_long = if running {
@@ -70,7 +124,8 @@ impl Watchdog {
             reason,
             tag,
         });
-        state.pass_on();
+        let next = state.choose();
+        handover().bypass(next);
     }
 }
 
@@ -86,7 +141,7 @@ impl State {
             && self.members.iter().any(|id| {
                 let thread = &self.threads[id.0];
                 thread.phase == Phase::Outside
-                    && is_running(thread.slot.number.load(Ordering::Relaxed))
+                    && handover().number(thread.slot).is_some_and(is_running)
             })
     }
 }

@@ -4,17 +4,17 @@ use std::sync::atomic::Ordering;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::{io, thread};
 
+use crate::handover::handover;
 use crate::interpose::{enter_managed, real_clock};
 use crate::me::{self, Inside};
-use crate::raw::{self, Processors};
+use crate::raw;
 use crate::schedule::Strategy;
 use crate::selfcheck::{Unavailable, available};
 use crate::state::{
-    self, BELL, Blocked, Cause, Inexact, Phase, Reason, STOPPED, SWITCHES, ThreadId, ThreadInfo,
-    Wake,
+    self, BELL, Blocked, Cause, Inexact, Phase, Reason, SWITCHES, ThreadId, ThreadInfo, Wake,
 };
 use crate::time::CLOCK_MONOTONIC;
-use crate::watchdog::{PERIOD_NS, Watchdog};
+use crate::watchdog::PERIOD_NS;
 
 /// One world at a time: the next owner waits.
 static TURN: Mutex<()> = Mutex::new(());
@@ -44,11 +44,9 @@ pub enum Stopped {
 /// its owner; it is not managed itself.
 #[derive(Debug)]
 pub struct World {
-    watchdog: Watchdog,
     outside_periods: u32,
     outside_switches: u32,
     answer_periods: u32,
-    processors: Processors,
     _turn: MutexGuard<'static, ()>,
 }
 
@@ -57,10 +55,6 @@ impl World {
     pub fn open(strategy: impl Strategy + 'static) -> Result<Self, Unavailable> {
         available()?;
         let turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
-        let processors = Processors::allowed();
-        // All on one processor: a hand-over is ten times cheaper there.
-        let one = Processors::present();
-        one.confine();
         settle();
         let real_now = real_clock(CLOCK_MONOTONIC);
         let _inside = Inside::enter();
@@ -70,13 +64,12 @@ impl World {
         state.now = state.now.max(real_now);
         state.inexact.clear();
         state.woke_outside = None;
-        state.affinity = Some(one);
+        drop(state);
+        handover().board();
         Ok(Self {
-            watchdog: Watchdog::default(),
             outside_periods: 0,
             outside_switches: 0,
             answer_periods: 0,
-            processors,
             _turn: turn,
         })
     }
@@ -100,7 +93,7 @@ impl World {
         let mut state = state::lock();
         match spawned {
             Ok(_) => state.make_ready(slot.id),
-            Err(_) => state.thread(slot.id).phase = Phase::Finished,
+            Err(_) => state.has_not_started(slot),
         }
         spawned.map(|_| slot.id)
     }
@@ -113,16 +106,10 @@ impl World {
                 let _inside = Inside::enter();
                 let mut state = state::lock();
                 state.horizon = horizon;
-                if state.current.is_none() {
-                    STOPPED.store(0, Ordering::Release);
-                    state.pass_on();
-                }
-            }
-            while STOPPED.load(Ordering::Acquire) == 0 {
-                raw::wait(&STOPPED, 0, Some(PERIOD_NS));
-                if STOPPED.load(Ordering::Acquire) == 0 {
-                    let _inside = Inside::enter();
-                    self.watchdog.look(&mut state::lock());
+                let next = state.choose();
+                drop(state);
+                if let Some(next) = next {
+                    handover().run(next);
                 }
             }
             if self.wait_for_outsiders() {
@@ -249,7 +236,7 @@ impl World {
             let thread = state.thread(id);
             matches!(thread.phase, Phase::Blocked(_)).then_some(thread.slot)
         }?;
-        slot.handover.backtrace()
+        slot.backtrace()
     }
 
     /// Why the run was not exact so far; nothing if it was.
@@ -268,7 +255,7 @@ impl Drop for World {
         let mut state = state::lock();
         state.close();
         drop(state);
-        self.processors.confine();
+        handover().land();
     }
 }
 

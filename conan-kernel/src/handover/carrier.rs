@@ -1,0 +1,243 @@
+//! The contexts of all managed threads, and of the owner of their world, run
+//! on one thread of the system's, the *carrier*. A hand-over is a change of
+//! registers, not a call of the kernel.
+//!
+//! Each context runs on its own stack with its own thread-locals, so that
+//! everything in it is as if its own thread ran. Only the kernel sees the
+//! carrier: its number, its signal mask, its alternate signal stack. A
+//! context's own thread sleeps meanwhile, with its signals blocked; it goes on
+//! when the context has come to its end or is let go.
+//!
+//! A context that does not come back keeps its carrier. The others go on with
+//! another one.
+
+use std::ptr;
+use std::sync::atomic::{AtomicPtr, AtomicU32, Ordering};
+use std::thread;
+
+use super::context::Context;
+use super::{Go, Handover, Next, Slot};
+use crate::lock::{Guard, Lock};
+use crate::me::Inside;
+use crate::raw::{self, SignalMask};
+use crate::state::State;
+use crate::watchdog;
+
+/// A context, and who runs it.
+#[derive(Default)]
+pub(super) struct Seat {
+    context: Context,
+    /// The carrier that runs it; null while none does.
+    carrier: AtomicPtr<Carrier>,
+    /// 1 if it shall only take its own backtrace.
+    tell: AtomicU32,
+    /// The signals that its own thread does not take, when it is not here.
+    mask: Lock<Option<SignalMask>>,
+}
+
+/// The owner of the open world.
+static OWNER: Seat = Seat {
+    context: Context::new(),
+    carrier: AtomicPtr::new(ptr::null_mut()),
+    tell: AtomicU32::new(0),
+    mask: Lock::new(None),
+};
+
+impl Seat {
+    /// The calling thread of the system's lets a carrier go on with its
+    /// context.
+    fn board(&self) {
+        // A signal's handler would use the stack and the thread-locals that
+        // the context is using elsewhere.
+        *self.mask.lock() = Some(SignalMask::block_all());
+        self.context.bind();
+        self.context.set_aside();
+    }
+
+    /// True if it is the context's own thread that goes on now.
+    fn has_landed(&self) -> bool {
+        let landed = self.context.was_reclaimed();
+        if landed && let Some(mask) = self.mask.lock().take() {
+            mask.restore();
+        }
+        landed
+    }
+
+    /// The carrier that the calling context runs on, if any. It is about to
+    /// leave it.
+    fn leave_carrier(&self) -> Option<&'static Carrier> {
+        let carrier = self.carrier.swap(ptr::null_mut(), Ordering::Relaxed);
+        // SAFETY: carriers live for ever.
+        unsafe { carrier.as_ref() }
+    }
+}
+
+/// A thread of the system's that runs contexts.
+struct Carrier {
+    /// Its own context, which waits for something to run.
+    home: Context,
+    number: AtomicU32,
+    /// What to run; null while there is nothing.
+    order: AtomicPtr<Seat>,
+    bell: AtomicU32,
+}
+
+/// Carriers that have nothing to do.
+static IDLE: Lock<Vec<&'static Carrier>> = Lock::new(Vec::new());
+
+impl Carrier {
+    /// An idle one; a new one if the others are all stuck.
+    fn any() -> &'static Self {
+        if let Some(carrier) = IDLE.lock().pop() {
+            return carrier;
+        }
+        let carrier: &'static Self = Box::leak(Box::new(Self {
+            home: Context::new(),
+            number: AtomicU32::new(0),
+            order: AtomicPtr::new(ptr::null_mut()),
+            bell: AtomicU32::new(0),
+        }));
+        let _inside = Inside::enter();
+        thread::Builder::new()
+            .name("conan carrier".to_owned())
+            .spawn(|| carrier.serve())
+            .expect("the system starts another thread");
+        carrier
+    }
+
+    fn send(&self, seat: &'static Seat) {
+        self.order
+            .store(ptr::from_ref(seat).cast_mut(), Ordering::Release);
+        self.bell.store(1, Ordering::Release);
+        raw::wake_all(&self.bell);
+    }
+
+    fn serve(&'static self) -> ! {
+        let _inside = Inside::enter();
+        self.number.store(raw::thread_number(), Ordering::Relaxed);
+        self.home.bind();
+        loop {
+            while self.bell.swap(0, Ordering::Acquire) == 0 {
+                raw::wait(&self.bell, 0, None);
+            }
+            let order = self.order.swap(ptr::null_mut(), Ordering::Acquire);
+            // SAFETY: whoever rings has stored a seat, and seats live for ever.
+            if let Some(seat) = unsafe { order.as_ref() } {
+                self.carry(&self.home, seat);
+            }
+            IDLE.lock().push(self);
+        }
+    }
+
+    /// Goes on with another context.
+    fn carry(&'static self, from: &Context, to: &Seat) {
+        // A new thread may not have begun yet.
+        to.context.await_saved();
+        to.carrier
+            .store(ptr::from_ref(self).cast_mut(), Ordering::Relaxed);
+        from.switch(&to.context);
+    }
+
+    /// Goes on with its own context: it has nothing else to do.
+    fn go_home(&self, from: &Context) {
+        self.home.await_saved();
+        from.switch(&self.home);
+    }
+}
+
+fn seat(next: Next) -> &'static Seat {
+    next.map_or(&OWNER, |slot| &slot.carried)
+}
+
+/// All managed threads on one carrier, as long as that is not stuck.
+pub(super) struct Carriers;
+
+impl Carriers {
+    /// Somebody goes on with the calling thread: why?
+    fn gone_on(me: &'static Slot) -> Go {
+        while !me.carried.has_landed() {
+            if me.carried.tell.swap(0, Ordering::Relaxed) == 0 {
+                return Go::Turn;
+            }
+            me.take_backtrace();
+            if let Some(carrier) = me.carried.leave_carrier() {
+                carrier.carry(&me.carried.context, &OWNER);
+            }
+        }
+        Go::Released
+    }
+}
+
+impl Handover for Carriers {
+    fn board(&self) {
+        watchdog::attend();
+        Carrier::any().send(&OWNER);
+        OWNER.board();
+    }
+
+    fn land(&self) {
+        if let Some(carrier) = OWNER.leave_carrier() {
+            OWNER.context.reclaim();
+            carrier.go_home(&OWNER.context);
+            OWNER.has_landed();
+        }
+    }
+
+    fn run(&self, to: &'static Slot) {
+        if let Some(carrier) = OWNER.leave_carrier() {
+            carrier.carry(&OWNER.context, &to.carried);
+        }
+    }
+
+    fn wait(&self, me: &'static Slot) -> Go {
+        match me.carried.leave_carrier() {
+            Some(carrier) => carrier.go_home(&me.carried.context),
+            None => me.carried.board(),
+        }
+        Self::gone_on(me)
+    }
+
+    fn pass(&self, state: Guard<'static, State>, me: &'static Slot, to: Next) -> Go {
+        drop(state);
+        if to.is_some_and(|to| to.id == me.id) {
+            return Go::Turn;
+        }
+        if let Some(carrier) = me.carried.leave_carrier() {
+            carrier.carry(&me.carried.context, seat(to));
+        }
+        Self::gone_on(me)
+    }
+
+    fn leave(&self, state: Guard<'static, State>, me: &'static Slot, to: Option<Next>) {
+        drop(state);
+        let Some(carrier) = me.carried.leave_carrier() else {
+            return;
+        };
+        me.carried.context.reclaim();
+        match to {
+            Some(to) => carrier.carry(&me.carried.context, seat(to)),
+            None => carrier.go_home(&me.carried.context),
+        }
+        me.carried.has_landed();
+    }
+
+    fn bypass(&self, to: Next) {
+        Carrier::any().send(seat(to));
+    }
+
+    fn release(&self, slot: &'static Slot) {
+        slot.carried.context.reclaim();
+    }
+
+    fn tell(&self, slot: &'static Slot) {
+        slot.carried.tell.store(1, Ordering::Relaxed);
+        self.run(slot);
+    }
+
+    fn number(&self, slot: &'static Slot) -> Option<u32> {
+        let carrier = slot.carried.carrier.load(Ordering::Relaxed);
+        // SAFETY: carriers live for ever.
+        let carrier = unsafe { carrier.as_ref() }?;
+        Some(carrier.number.load(Ordering::Relaxed))
+    }
+}
