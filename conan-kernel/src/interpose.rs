@@ -7,6 +7,7 @@ use std::ffi::{c_char, c_int, c_long, c_void};
 use std::mem;
 use std::sync::atomic::{AtomicPtr, Ordering};
 
+use crate::bottom::{self, Routine, Start};
 use crate::futex;
 use crate::handover::{Go, handover};
 use crate::me::{self, Inside};
@@ -52,7 +53,6 @@ static REAL_CREATE: Real = Real::new(c"pthread_create");
 static REAL_JOIN: Real = Real::new(c"pthread_join");
 static REAL_CLOCK: Real = Real::new(c"clock_gettime");
 
-type Routine = unsafe extern "C" fn(*mut c_void) -> *mut c_void;
 type Create = unsafe extern "C" fn(*mut usize, *const c_void, Routine, *mut c_void) -> c_int;
 type Join = unsafe extern "C" fn(usize, *mut *mut c_void) -> c_int;
 type Clock = unsafe extern "C" fn(c_int, *mut Timespec) -> c_int;
@@ -179,13 +179,6 @@ unsafe extern "C" fn clock_nanosleep(
     -result as c_int
 }
 
-/// What a new managed thread begins with.
-struct Start {
-    routine: Routine,
-    argument: *mut c_void,
-    slot: &'static crate::handover::Slot,
-}
-
 #[unsafe(no_mangle)]
 unsafe extern "C" fn pthread_create(
     thread: *mut usize,
@@ -196,20 +189,29 @@ unsafe extern "C" fn pthread_create(
     // SAFETY: libc's function of this name and type.
     let real: Create = unsafe { mem::transmute(REAL_CREATE.get()) };
     crate::selfcheck::SEEN_CREATE.store(true, Ordering::Relaxed);
+    // SAFETY: `begin` takes what `start` points to, once.
+    let create =
+        |start: *mut Start| unsafe { real(thread, attributes, bottom::begin, start.cast()) };
+    let start = |slot| {
+        Box::into_raw(Box::new(Start {
+            bottom: 0,
+            routine,
+            argument,
+            slot,
+        }))
+    };
     let Some(creator) = me::managed() else {
+        if let Some(slot) = me::take_spawning() {
+            return create(start(slot));
+        }
         // SAFETY: the caller's own call.
         return unsafe { real(thread, attributes, routine, argument) };
     };
     let _inside = Inside::enter();
     let mut state = state::enter(creator);
     let slot = state.register(None);
-    let start = Box::into_raw(Box::new(Start {
-        routine,
-        argument,
-        slot,
-    }));
-    // SAFETY: `begin` takes what `start` points to, once.
-    let error = unsafe { real(thread, attributes, begin, start.cast()) };
+    let start = start(slot);
+    let error = create(start);
     if error != 0 {
         state.has_not_started(slot);
         // SAFETY: no thread was started that could have taken it.
@@ -223,22 +225,24 @@ unsafe extern "C" fn pthread_create(
     0
 }
 
-/// Where a thread begins that a managed one has created.
-unsafe extern "C" fn begin(start: *mut c_void) -> *mut c_void {
+/// Where a managed thread begins.
+pub(crate) unsafe extern "C" fn begin(start: *mut c_void) -> *mut c_void {
     // SAFETY: `pthread_create` above has made it for this thread alone.
     let start = unsafe { Box::from_raw(start.cast::<Start>()) };
     let Start {
+        bottom,
         routine,
         argument,
         slot,
     } = *start;
+    slot.bottom.set(bottom);
     enter_managed(slot);
     // SAFETY: the creator's own routine and argument.
     unsafe { routine(argument) }
 }
 
 /// Makes the calling thread a managed one and waits for its first turn.
-pub(crate) fn enter_managed(slot: &'static crate::handover::Slot) {
+fn enter_managed(slot: &'static crate::handover::Slot) {
     slot.number.store(raw::thread_number(), Ordering::Relaxed);
     me::become_managed(slot);
     if handover().begin(slot) == Go::Released {
@@ -267,7 +271,9 @@ unsafe extern "C" fn pthread_join(thread: usize, result: *mut *mut c_void) -> c_
 /// own would be taken from under the others when it ends.
 #[unsafe(no_mangle)]
 unsafe extern "C" fn sigaltstack(new: *const c_void, old: *mut c_void) -> c_int {
-    if me::slot().is_some() && !new.is_null() && old.is_null() {
+    let is_carried =
+        me::slot().is_some_and(|slot| slot.number.load(Ordering::Relaxed) != raw::thread_number());
+    if is_carried && !new.is_null() && old.is_null() {
         return 0;
     }
     // SAFETY: the caller's own call.

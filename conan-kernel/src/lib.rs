@@ -17,6 +17,7 @@
 )))]
 compile_error!("conan-kernel runs on Linux with glibc, on x86-64 and aarch64 only");
 
+mod bottom;
 mod futex;
 mod handover;
 mod interpose;

@@ -5,7 +5,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::{io, thread};
 
 use crate::handover::handover;
-use crate::interpose::{enter_managed, real_clock};
+use crate::interpose::real_clock;
 use crate::me::{self, Inside};
 use crate::raw;
 use crate::schedule::Strategy;
@@ -84,11 +84,8 @@ impl World {
             let _inside = Inside::enter();
             state::lock().register(Some(name))
         };
-        let body = move || {
-            enter_managed(slot);
-            job();
-        };
-        let spawned = thread::Builder::new().name(name.to_owned()).spawn(body);
+        me::set_spawning(slot);
+        let spawned = thread::Builder::new().name(name.to_owned()).spawn(job);
         let _inside = Inside::enter();
         let mut state = state::lock();
         match spawned {

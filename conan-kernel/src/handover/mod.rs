@@ -7,10 +7,12 @@ mod carrier;
 mod context;
 mod os;
 
+use std::backtrace::Backtrace;
 use std::env;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 
+use crate::bottom::Bottom;
 use crate::lock::{Guard, Lock};
 use crate::me::Inside;
 use crate::raw;
@@ -76,6 +78,7 @@ pub(crate) struct Slot {
     pub(crate) id: ThreadId,
     /// The system's number of the thread, once it runs.
     pub(crate) number: AtomicU32,
+    pub(crate) bottom: Bottom,
     /// True while a thread uses it.
     taken: AtomicBool,
     os: os::Seat,
@@ -89,6 +92,7 @@ impl Slot {
         Box::leak(Box::new(Self {
             id,
             number: AtomicU32::new(0),
+            bottom: Bottom::default(),
             taken: AtomicBool::new(true),
             os: os::Seat::default(),
             #[cfg(target_arch = "x86_64")]
@@ -119,7 +123,7 @@ impl Slot {
 
     fn take_backtrace(&self) {
         let _inside = Inside::enter();
-        let backtrace = std::backtrace::Backtrace::force_capture().to_string();
+        let backtrace = self.bottom.hidden(Backtrace::force_capture).to_string();
         *self.backtrace.lock() = Some(backtrace);
     }
 }
