@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicU32, Ordering, fence};
 use crate::handover::Slot;
 use crate::me::{self, Inside};
 use crate::raw::{self, EAGAIN, EINVAL, ETIMEDOUT, Timespec};
-use crate::state::{self, ANY_MANAGED, Cause, State, Wake};
+use crate::state::{self, ANY_MANAGED, Cause, State, ThreadId, Wake, WakeCall};
 use crate::time;
 
 const COMMAND: usize = 0x7f;
@@ -123,9 +123,15 @@ fn wake(slot: Option<&'static Slot>, mut args: [usize; 6], count: usize, bitset:
             timed_out: false,
             at,
         };
-        while woken < count && wake_one(&mut state, args[0], bitset, wake) {
+        let mut woke = None;
+        while woken < count {
+            let Some(one) = wake_one(&mut state, args[0], bitset, wake) else {
+                break;
+            };
+            woke = Some(one);
             woken += 1;
         }
+        state.remember_wake_call(args[0], WakeCall { by, tag, at, woke });
         if woken > 0 && slot.is_none() {
             state::ring();
         }
@@ -151,24 +157,22 @@ fn wake(slot: Option<&'static Slot>, mut args: [usize; 6], count: usize, bitset:
     }
 }
 
-fn wake_one(state: &mut State, address: usize, bitset: u32, wake: Wake) -> bool {
-    let Some(queue) = state.queues.get(&address) else {
-        return false;
-    };
+fn wake_one(state: &mut State, address: usize, bitset: u32, wake: Wake) -> Option<ThreadId> {
+    let queue = state.queues.get(&address)?;
     let matching: Vec<_> = queue
         .iter()
         .copied()
         .filter(|id| state.threads[id.0].bitset & bitset != 0)
         .collect();
     if matching.is_empty() {
-        return false;
+        return None;
     }
     let index = match &mut state.strategy {
         Some(strategy) => strategy.wake(&matching),
         None => 0,
     };
     state.end_wait(matching[index], wake);
-    true
+    Some(matching[index])
 }
 
 /// A futex call of a thread outside: it may have to wake managed ones.

@@ -33,5 +33,5 @@ mod world;
 
 pub use schedule::{Decision, Fifo, Recorded, Strategy};
 pub use selfcheck::{Unavailable, available};
-pub use state::{Blocked, Cause, Inexact, Reason, ThreadId, ThreadInfo, Wake};
+pub use state::{Blocked, Cause, Inexact, Reason, ThreadId, ThreadInfo, Wake, WakeCall};
 pub use world::{Stopped, World, aside, current_thread, last_wake, park, set_tag, unpark};

@@ -57,6 +57,22 @@ pub struct Wake {
     pub at: u64,
 }
 
+/// The last wake at an address, whether anybody waited there or not.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct WakeCall {
+    /// The thread that made it; nothing for a thread outside.
+    pub by: Option<ThreadId>,
+    /// What that one had said of itself.
+    pub tag: u64,
+    /// Virtual nanoseconds.
+    pub at: u64,
+    /// The thread that it woke last; nothing if nobody waited.
+    pub woke: Option<ThreadId>,
+}
+
+/// How many addresses are remembered, at most.
+const WAKE_CALLS: usize = 1024;
+
 /// Why a run was not exact.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Inexact {
@@ -140,6 +156,8 @@ pub(crate) struct State {
     pub(crate) queues: BTreeMap<usize, VecDeque<ThreadId>>,
     pub(crate) timers: BTreeMap<(u64, u64), ThreadId>,
     pub(crate) by_pthread: BTreeMap<usize, ThreadId>,
+    /// The last wakes at addresses, one for all that share a place.
+    wake_calls: Vec<Option<(usize, WakeCall)>>,
     pub(crate) strategy: Option<Box<dyn Strategy>>,
     pub(crate) now: u64,
     /// Time does not creep beyond this.
@@ -174,6 +192,7 @@ static STATE: Lock<State> = Lock::new(State {
     queues: BTreeMap::new(),
     timers: BTreeMap::new(),
     by_pthread: BTreeMap::new(),
+    wake_calls: Vec::new(),
     strategy: None,
     now: 0,
     horizon: 0,
@@ -261,6 +280,22 @@ impl State {
     /// Something happened: nobody is merely spinning.
     pub(crate) fn progress(&mut self) {
         self.idle_rounds = 0;
+    }
+
+    pub(crate) fn forget_wake_calls(&mut self) {
+        self.wake_calls.clear();
+        self.wake_calls.resize(WAKE_CALLS, None);
+    }
+
+    pub(crate) fn remember_wake_call(&mut self, address: usize, call: WakeCall) {
+        if let Some(place) = self.wake_calls.get_mut((address >> 2) % WAKE_CALLS) {
+            *place = Some((address, call));
+        }
+    }
+
+    pub(crate) fn last_wake_call(&self, address: usize) -> Option<WakeCall> {
+        let (of, call) = (*self.wake_calls.get((address >> 2) % WAKE_CALLS)?)?;
+        (of == address).then_some(call)
     }
 
     pub(crate) fn next_deadline(&self) -> Option<u64> {

@@ -12,6 +12,7 @@ use crate::schedule::Strategy;
 use crate::selfcheck::{Unavailable, available};
 use crate::state::{
     self, BELL, Blocked, Cause, Inexact, Phase, Reason, SWITCHES, ThreadId, ThreadInfo, Wake,
+    WakeCall,
 };
 use crate::time::CLOCK_MONOTONIC;
 use crate::watchdog::PERIOD_NS;
@@ -63,6 +64,7 @@ impl World {
         state.strategy = Some(Box::new(strategy));
         state.now = state.now.max(real_now);
         state.inexact.clear();
+        state.forget_wake_calls();
         state.woke_outside = None;
         drop(state);
         handover().board();
@@ -236,6 +238,18 @@ impl World {
         slot.backtrace()
     }
 
+    /// How the last wait of a thread came to its end.
+    pub fn last_wake_of(&self, id: ThreadId) -> Option<Wake> {
+        let _inside = Inside::enter();
+        state::lock().thread(id).last_wake
+    }
+
+    /// The last wake in this world at an address where a thread waits.
+    pub fn last_wake_call(&self, address: usize) -> Option<WakeCall> {
+        let _inside = Inside::enter();
+        state::lock().last_wake_call(address)
+    }
+
     /// Why the run was not exact so far; nothing if it was.
     pub fn inexact(&self) -> Vec<Inexact> {
         let _inside = Inside::enter();
@@ -369,10 +383,14 @@ pub fn unpark(id: ThreadId) {
     }
 }
 
-/// Says something about the calling thread, for whoever looks at it later.
+/// Says something about the calling thread, for whoever looks at it later. What
+/// woke it before is forgotten.
 pub fn set_tag(tag: u64) {
     if let Some(slot) = me::managed() {
         let _inside = Inside::enter();
-        state::enter(slot).thread(slot.id).tag = tag;
+        let mut state = state::enter(slot);
+        let thread = state.thread(slot.id);
+        thread.tag = tag;
+        thread.last_wake = None;
     }
 }

@@ -42,6 +42,8 @@ pub enum What {
     Suspended,
     /// It came out of a call that it had been suspended in.
     Woken(Option<String>),
+    /// It was woken in its call and waited again.
+    WokenInVain(Option<String>),
     /// A check of it failed.
     Error(ErrorKind),
     /// It ended.
@@ -56,6 +58,10 @@ impl What {
             Self::Suspended => "... suspended".to_owned(),
             Self::Woken(Some(by)) => format!("woken by {by}"),
             Self::Woken(None) => "woken".to_owned(),
+            Self::WokenInVain(by) => {
+                let woken = Self::Woken(by.clone()).words(code);
+                format!("{woken}, waits again")
+            }
             Self::Error(kind) => format!("^ {} error", kind.name()),
             Self::Ended => "ended".to_owned(),
         }
@@ -79,7 +85,7 @@ impl Timeline {
     pub(crate) fn suspend(&mut self, tick: u64, thread: usize, call: What) {
         let mut own = self.moments.iter().rev().filter(|m| m.thread == thread);
         match own.next().map(|last| &last.what) {
-            Some(What::Suspended) => return,
+            Some(What::Suspended | What::WokenInVain(_)) => return,
             Some(last) if *last == call => {}
             _ => self.add(tick, thread, call),
         }
@@ -142,7 +148,7 @@ impl Timeline {
                 own.map(|moment| match moment.what {
                     What::Error(_) => 100,
                     What::Suspended => 10,
-                    What::Woken(_) => 5,
+                    What::Woken(_) | What::WokenInVain(_) => 5,
                     What::Call(_) | What::Ended => 1,
                 })
                 .sum::<usize>()
@@ -166,6 +172,10 @@ fn row<'t>(label: &str, texts: impl Iterator<Item = &'t str>, width: usize) -> S
 fn cut(text: &str, width: usize) -> String {
     if text.chars().count() <= width {
         return text.to_owned();
+    }
+    // The name matters more than that it is a thread's.
+    if let Some(name) = text.strip_prefix("woken by thread ") {
+        return cut(&format!("woken by {name}"), width);
     }
     let start: String = text.chars().take(width - 1).collect();
     format!("{start}~")
