@@ -8,6 +8,7 @@
 
 pub mod bounded_overtaking_allocator;
 pub mod buffer_impl;
+pub mod semaphore_buffer;
 
 use std::collections::VecDeque;
 use std::error::Error;

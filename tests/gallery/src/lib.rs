@@ -27,6 +27,7 @@ pub mod faulty;
 pub mod gate;
 pub mod producer_consumer;
 pub mod safe_bridge;
+pub mod semaphore_buffer;
 pub mod simple_allocator;
 
 pub use blast_server::BlastServer;
@@ -39,4 +40,5 @@ pub use fair_bridge::FairBridge;
 pub use gate::Gate;
 pub use producer_consumer::ProducerConsumer;
 pub use safe_bridge::SafeBridge;
+pub use semaphore_buffer::SemaphoreBuffer;
 pub use simple_allocator::SimpleAllocator;
