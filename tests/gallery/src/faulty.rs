@@ -3,7 +3,12 @@
 //! The first three are [`ProducerConsumer`](crate::ProducerConsumer) with one
 //! change each, the slips that the paper planted in its readers-writers
 //! monitor (5.5) among them. `scripts/producer_consumer.conan` must fail on
-//! every one. [`Wayward`] is for `scripts/errors.conan`.
+//! every one. [`Wayward`] is for `scripts/errors.conan`. Each module has the
+//! faults of the component after which it is named.
+
+pub mod bounded_overtaking_allocator;
+pub mod buffer_impl;
+pub mod semaphore_buffer;
 
 use std::collections::VecDeque;
 use std::error::Error;

@@ -16,13 +16,29 @@
 //! assert_eq!(monitor.receive(), 'i');
 //! ```
 
+pub mod blast_server;
+pub mod bounded_overtaking_allocator;
 pub mod buffer;
+pub mod buffer_impl;
 pub mod clock;
+pub mod fair_allocator;
+pub mod fair_bridge;
 pub mod faulty;
 pub mod gate;
 pub mod producer_consumer;
+pub mod safe_bridge;
+pub mod semaphore_buffer;
+pub mod simple_allocator;
 
+pub use blast_server::BlastServer;
+pub use bounded_overtaking_allocator::BoundedOvertakingAllocator;
 pub use buffer::Buffer;
+pub use buffer_impl::BufferImpl;
 pub use clock::Clock;
+pub use fair_allocator::FairAllocator;
+pub use fair_bridge::FairBridge;
 pub use gate::Gate;
 pub use producer_consumer::ProducerConsumer;
+pub use safe_bridge::SafeBridge;
+pub use semaphore_buffer::SemaphoreBuffer;
+pub use simple_allocator::SimpleAllocator;
