@@ -17,12 +17,24 @@
 //! ```
 
 pub mod buffer;
+pub mod car_park_control;
 pub mod clock;
 pub mod faulty;
 pub mod gate;
 pub mod producer_consumer;
+pub mod read_write_fair;
+pub mod read_write_priority;
+pub mod read_write_safe;
+pub mod reader_writer;
+pub mod semaphore;
 
 pub use buffer::Buffer;
+pub use car_park_control::CarParkControl;
 pub use clock::Clock;
 pub use gate::Gate;
 pub use producer_consumer::ProducerConsumer;
+pub use read_write_fair::ReadWriteFair;
+pub use read_write_priority::ReadWritePriority;
+pub use read_write_safe::ReadWriteSafe;
+pub use reader_writer::ReaderWriter;
+pub use semaphore::Semaphore;
