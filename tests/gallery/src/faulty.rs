@@ -17,6 +17,10 @@ use std::sync::{Condvar, Mutex};
 
 use crate::gate::Gate;
 
+pub mod read_write_priority;
+
+pub use read_write_priority::ReadWritePriority;
+
 /// Wakes one thread where all must be woken.
 ///
 /// Senders and receivers wait on the same condition variable. The one that is
