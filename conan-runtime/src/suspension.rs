@@ -51,7 +51,7 @@ impl LastWake {
 }
 
 impl Waker {
-    /// ` by thread third in `m.receive()``; nothing if nothing is known.
+    /// Such as: by thread third in `m.receive()`. Nothing if nothing is known.
     pub(crate) fn in_words(&self, script: &Script) -> String {
         if self.time_out {
             return " by its time-out".to_owned();

@@ -56,12 +56,8 @@ impl What {
         match self {
             Self::Call(place) => code(*place),
             Self::Suspended => "... suspended".to_owned(),
-            Self::Woken(Some(by)) => format!("woken by {by}"),
-            Self::Woken(None) => "woken".to_owned(),
-            Self::WokenInVain(by) => {
-                let woken = Self::Woken(by.clone()).words(code);
-                format!("{woken}, waits again")
-            }
+            Self::Woken(Some(by)) | Self::WokenInVain(Some(by)) => format!("woken by {by}"),
+            Self::Woken(None) | Self::WokenInVain(None) => "woken".to_owned(),
             Self::Error(kind) => format!("^ {} error", kind.name()),
             Self::Ended => "ended".to_owned(),
         }
@@ -85,7 +81,8 @@ impl Timeline {
     pub(crate) fn suspend(&mut self, tick: u64, thread: usize, call: What) {
         let mut own = self.moments.iter().rev().filter(|m| m.thread == thread);
         match own.next().map(|last| &last.what) {
-            Some(What::Suspended | What::WokenInVain(_)) => return,
+            Some(What::Suspended) => return,
+            Some(What::WokenInVain(_)) => {}
             Some(last) if *last == call => {}
             _ => self.add(tick, thread, call),
         }
@@ -173,9 +170,11 @@ fn cut(text: &str, width: usize) -> String {
     if text.chars().count() <= width {
         return text.to_owned();
     }
-    // The name matters more than that it is a thread's.
-    if let Some(name) = text.strip_prefix("woken by thread ") {
-        return cut(&format!("woken by {name}"), width);
+    // The name matters more than the words around it.
+    for (long, short) in [("woken by thread ", "woken by "), ("woken by ", "by ")] {
+        if let Some(name) = text.strip_prefix(long) {
+            return cut(&format!("{short}{name}"), width);
+        }
     }
     let start: String = text.chars().take(width - 1).collect();
     format!("{start}~")
