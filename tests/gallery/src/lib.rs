@@ -16,13 +16,23 @@
 //! assert_eq!(monitor.receive(), 'i');
 //! ```
 
+pub mod blocking_terminal_pool;
 pub mod buffer;
 pub mod clock;
+pub mod connection_broker;
 pub mod faulty;
 pub mod gate;
+pub mod jdbc_connection_pool;
+pub mod object_pool;
 pub mod producer_consumer;
+pub mod record_input_stream;
 
+pub use blocking_terminal_pool::BlockingTerminalPool;
 pub use buffer::Buffer;
 pub use clock::Clock;
+pub use connection_broker::ConnectionBroker;
 pub use gate::Gate;
+pub use jdbc_connection_pool::JdbcConnectionPool;
+pub use object_pool::ObjectPool;
 pub use producer_consumer::ProducerConsumer;
+pub use record_input_stream::RecordInputStream;
