@@ -4,6 +4,13 @@
 //! change each, the slips that the paper planted in its readers-writers
 //! monitor (5.5) among them. `scripts/producer_consumer.conan` must fail on
 //! every one. [`Wayward`] is for `scripts/errors.conan`.
+//!
+//! The modules have the faults that the paper found in its other components;
+//! `scripts/faults` shows each of them.
+
+pub mod blocking_terminal_pool;
+pub mod jdbc_connection_pool;
+pub mod record_input_stream;
 
 use std::collections::VecDeque;
 use std::error::Error;
