@@ -48,6 +48,8 @@ pub struct World {
     outside_periods: u32,
     outside_switches: u32,
     answer_periods: u32,
+    /// How often threads that had left were waited for and did not come back.
+    in_vain: u32,
     _turn: MutexGuard<'static, ()>,
 }
 
@@ -72,6 +74,7 @@ impl World {
             outside_periods: 0,
             outside_switches: 0,
             answer_periods: 0,
+            in_vain: 0,
             _turn: turn,
         })
     }
@@ -155,12 +158,16 @@ impl World {
                 (_, true) => COMPUTING_PERIODS,
                 (_, false) => OUTSIDE_PERIODS,
             };
+            // One that kept everybody waiting in vain is waited for less the
+            // next time.
+            let patience = patience >> self.in_vain.min(8);
             if self.outside_periods < patience {
                 // Real input and output that ends by itself is waited for.
                 self.outside_periods += 1;
             } else if self.answer_periods > 0 {
                 self.answer_periods -= 1;
             } else {
+                self.in_vain += u32::from(patience > 0);
                 return false;
             }
         }

@@ -19,11 +19,23 @@ conan_test::script!("../../scripts");
 
 /// Scripts whose verdict on the wall clock depends on how busy the machine is:
 /// they wait for real time-outs.
-const REAL_TIME: [&str; 2] = ["constructs/ticks.conan", "constructs/time_outs.conan"];
+const REAL_TIME: [&str; 7] = [
+    "constructs/ticks.conan",
+    "constructs/time_outs.conan",
+    "faults/jdbc_connection_pool_waits_again.conan",
+    "gallery/blocking_terminal_pool.conan",
+    "gallery/connection_broker.conan",
+    "gallery/jdbc_connection_pool.conan",
+    "gallery/object_pool.conan",
+];
 
 /// Sequences in which the order of threads within a tick shows in the report;
 /// only `virtual` has one.
-const UNORDERED: [&str; 1] = ["wake_time_not_in_the_list"];
+const UNORDERED: [&str; 3] = [
+    "nobody_reads_or_writes_while_one_looks",
+    "one_write_for_each_reader",
+    "wake_time_not_in_the_list",
+];
 
 /// Sequences that can run once in a process: they are about a static.
 const ONCE: [&str; 1] = ["a_lazy_value_is_made_once"];
