@@ -7,6 +7,7 @@ use crate::handover::Slot;
 use crate::me::{self, Inside};
 use crate::raw::{self, EAGAIN, EINVAL, ETIMEDOUT, Timespec};
 use crate::state::{self, ANY_MANAGED, Cause, State, ThreadId, Wake, WakeCall};
+use crate::statics;
 use crate::time;
 
 const COMMAND: usize = 0x7f;
@@ -144,8 +145,11 @@ fn wake(slot: Option<&'static Slot>, mut args: [usize; 6], count: usize, bitset:
     args[2] = count - woken;
     // SAFETY: the caller's own call, for fewer threads.
     let others = unsafe { raw::syscall(raw::FUTEX, args) };
+    // At a lock of the whole program a thread outside has waited for its turn,
+    // not for a question.
     if let Some(slot) = slot
         && others > 0
+        && !statics::contain(args[0])
     {
         let _inside = Inside::enter();
         state::lock().woke_outside = Some(slot.id);

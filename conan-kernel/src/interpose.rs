@@ -192,17 +192,18 @@ unsafe extern "C" fn pthread_create(
     // SAFETY: `begin` takes what `start` points to, once.
     let create =
         |start: *mut Start| unsafe { real(thread, attributes, bottom::begin, start.cast()) };
-    let start = |slot| {
+    let start = |slot, enters| {
         Box::into_raw(Box::new(Start {
             bottom: 0,
             routine,
             argument,
             slot,
+            enters,
         }))
     };
     let Some(creator) = me::managed() else {
         if let Some(slot) = me::take_spawning() {
-            return create(start(slot));
+            return create(start(slot, false));
         }
         // SAFETY: the caller's own call.
         return unsafe { real(thread, attributes, routine, argument) };
@@ -210,7 +211,7 @@ unsafe extern "C" fn pthread_create(
     let _inside = Inside::enter();
     let mut state = state::enter(creator);
     let slot = state.register(None);
-    let start = start(slot);
+    let start = start(slot, true);
     let error = create(start);
     if error != 0 {
         state.has_not_started(slot);
@@ -234,15 +235,18 @@ pub(crate) unsafe extern "C" fn begin(start: *mut c_void) -> *mut c_void {
         routine,
         argument,
         slot,
+        enters,
     } = *start;
     slot.bottom.set(bottom);
-    enter_managed(slot);
+    if enters {
+        enter_managed(slot);
+    }
     // SAFETY: the creator's own routine and argument.
     unsafe { routine(argument) }
 }
 
 /// Makes the calling thread a managed one and waits for its first turn.
-fn enter_managed(slot: &'static crate::handover::Slot) {
+pub(crate) fn enter_managed(slot: &'static crate::handover::Slot) {
     slot.number.store(raw::thread_number(), Ordering::Relaxed);
     me::become_managed(slot);
     if handover().begin(slot) == Go::Released {

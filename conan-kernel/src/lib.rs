@@ -27,6 +27,7 @@ mod raw;
 mod schedule;
 mod selfcheck;
 mod state;
+mod statics;
 mod time;
 mod watchdog;
 mod world;

@@ -53,8 +53,7 @@ pub(crate) fn come_back() {
     SLOT.set(FREE.take());
 }
 
-/// The next thread that the calling thread starts is a managed one. It
-/// begins by itself.
+/// The next thread that the calling thread starts is to become a managed one.
 pub(crate) fn set_spawning(slot: &'static Slot) {
     SPAWNING.set(Some(slot));
 }

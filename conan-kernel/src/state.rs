@@ -8,6 +8,7 @@ use crate::lock::{Guard, Lock};
 use crate::me;
 use crate::raw;
 use crate::schedule::Strategy;
+use crate::statics;
 
 /// A managed thread, for the life of the process.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -156,6 +157,9 @@ pub(crate) struct State {
     pub(crate) queues: BTreeMap<usize, VecDeque<ThreadId>>,
     pub(crate) timers: BTreeMap<(u64, u64), ThreadId>,
     pub(crate) by_pthread: BTreeMap<usize, ThreadId>,
+    /// Threads that have begun to wait at a static variable, and that nobody
+    /// has waited for yet.
+    pub(crate) at_statics: Vec<ThreadId>,
     /// The last wakes at addresses, one for all that share a place.
     wake_calls: Vec<Option<(usize, WakeCall)>>,
     pub(crate) strategy: Option<Box<dyn Strategy>>,
@@ -192,6 +196,7 @@ static STATE: Lock<State> = Lock::new(State {
     queues: BTreeMap::new(),
     timers: BTreeMap::new(),
     by_pthread: BTreeMap::new(),
+    at_statics: Vec::new(),
     wake_calls: Vec::new(),
     strategy: None,
     now: 0,
@@ -374,7 +379,12 @@ impl State {
         // Beyond what the kernel itself can count to: never.
         let deadline = deadline.filter(|&deadline| deadline < i64::MAX as u64);
         match cause {
-            Cause::Futex(address) => self.queues.entry(address).or_default().push_back(id),
+            Cause::Futex(address) => {
+                self.queues.entry(address).or_default().push_back(id);
+                if statics::contain(address) {
+                    self.at_statics.push(id);
+                }
+            }
             Cause::Join(other) => self.thread(other).joiners.push(id),
             Cause::Sleep | Cause::Park => {}
         }

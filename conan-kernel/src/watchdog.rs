@@ -146,6 +146,17 @@ impl State {
     }
 }
 
+/// True if any thread of the process runs besides the calling one.
+pub(crate) fn is_any_other_running() -> bool {
+    let own = raw::thread_number();
+    let Ok(tasks) = fs::read_dir("/proc/self/task") else {
+        return false;
+    };
+    tasks
+        .filter_map(|task| task.ok()?.file_name().to_str()?.parse().ok())
+        .any(|number: u32| number != own && is_running(number))
+}
+
 /// Nanoseconds that a thread has had a processor for.
 fn time_used(number: u32) -> u64 {
     // The system's name for the clock of one thread.

@@ -5,7 +5,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::{io, thread};
 
 use crate::handover::handover;
-use crate::interpose::real_clock;
+use crate::interpose::{enter_managed, real_clock};
 use crate::me::{self, Inside};
 use crate::raw;
 use crate::schedule::Strategy;
@@ -15,7 +15,7 @@ use crate::state::{
     WakeCall,
 };
 use crate::time::CLOCK_MONOTONIC;
-use crate::watchdog::PERIOD_NS;
+use crate::watchdog::{self, PERIOD_NS};
 
 /// One world at a time: the next owner waits.
 static TURN: Mutex<()> = Mutex::new(());
@@ -28,6 +28,9 @@ const COMPUTING_PERIODS: u32 = 100;
 /// How many periods it waits for the answer of a thread outside that one of
 /// its own has woken.
 const ANSWER_PERIODS: u32 = 5;
+
+/// How often it lingers at most for a lock of the whole program.
+const STATICS_ROUNDS: u32 = 50;
 
 /// How long it lingers, in nanoseconds of real time.
 const LINGER_NS: u64 = 2_000_000;
@@ -67,6 +70,7 @@ impl World {
         state.now = state.now.max(real_now);
         state.inexact.clear();
         state.forget_wake_calls();
+        state.at_statics.clear();
         state.woke_outside = None;
         drop(state);
         handover().board();
@@ -90,6 +94,12 @@ impl World {
             state::lock().register(Some(name))
         };
         me::set_spawning(slot);
+        // What std does before is nobody's business: its locks are shared with
+        // all other threads.
+        let job = move || {
+            enter_managed(slot);
+            job();
+        };
         let spawned = thread::Builder::new().name(name.to_owned()).spawn(job);
         let _inside = Inside::enter();
         let mut state = state::lock();
@@ -114,7 +124,7 @@ impl World {
                     handover().run(next);
                 }
             }
-            if self.wait_for_outsiders() {
+            if self.wait_for_outsiders() || self.wait_at_statics() {
                 continue;
             }
             let _inside = Inside::enter();
@@ -173,6 +183,34 @@ impl World {
         }
         raw::wait(&BELL, bell, Some(PERIOD_NS));
         true
+    }
+
+    /// A lock of the whole program, such as that of standard output, is not
+    /// held for long: whoever waits for one gets a moment of real time, once,
+    /// before virtual time moves. True if there may be something to run.
+    fn wait_at_statics(&mut self) -> bool {
+        {
+            let _inside = Inside::enter();
+            let mut state = state::lock();
+            let begun = std::mem::take(&mut state.at_statics);
+            let waits = |id: &ThreadId| {
+                let thread = &state.threads[id.0];
+                thread.is_member && matches!(thread.phase, Phase::Blocked(_))
+            };
+            if !begun.iter().any(waits) {
+                return false;
+            }
+        }
+        // One that has such a lock runs, or would if it had a processor.
+        for round in 0..STATICS_ROUNDS {
+            if self.linger() {
+                return true;
+            }
+            if round > 0 && !watchdog::is_any_other_running() {
+                return false;
+            }
+        }
+        false
     }
 
     /// Gives threads outside a moment of real time to wake one of this world's:

@@ -28,9 +28,7 @@ const TABLE_2: [(&str, [u32; 3]); 20] = [
 
 #[test]
 fn every_script_has_at_least_what_the_papers_has() {
-    let ran = conan(workspace())
-        .args(["stats", "scripts/gallery"])
-        .ran();
+    let ran = conan(workspace()).args(["stats", "scripts/gallery"]).ran();
     ran.exits_with(0);
     let rows: Vec<(&str, Vec<u32>)> = ran.stdout.lines().filter_map(row).collect();
     let mut short = Vec::new();
