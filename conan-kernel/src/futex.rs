@@ -3,10 +3,11 @@
 
 use std::sync::atomic::{AtomicU32, Ordering, fence};
 
+use crate::decide::{self, Doing};
 use crate::handover::Slot;
 use crate::me::{self, Inside};
 use crate::raw::{self, EAGAIN, EINVAL, ETIMEDOUT, Timespec};
-use crate::state::{self, ANY_MANAGED, Cause, State, Wake};
+use crate::state::{self, ANY_MANAGED, Cause, State, ThreadId, Wake};
 use crate::time;
 
 const COMMAND: usize = 0x7f;
@@ -62,7 +63,8 @@ fn wait(
     bitset: u32,
 ) -> isize {
     let _inside = Inside::enter();
-    let mut state = state::enter(slot);
+    let address = word.as_ptr() as usize;
+    let mut state = decide::pause(state::enter(slot), slot, Doing::Wait(address));
     if word.load(Ordering::SeqCst) != value {
         return EAGAIN;
     }
@@ -71,9 +73,12 @@ fn wait(
         (true, false) => ns,
         (true, true) => ns.saturating_sub(time::realtime_offset()),
     });
+    if state.wakes_for_nothing(slot.id, address) {
+        state::wake_for_nothing(state, slot);
+        return 0;
+    }
     state.thread(slot.id).bitset = bitset;
-    let cause = Cause::Futex(word.as_ptr() as usize);
-    match state::block(state, slot, cause, deadline) {
+    match state::block(state, slot, Cause::Futex(address), deadline) {
         Some(Wake {
             timed_out: true, ..
         }) => ETIMEDOUT,
@@ -103,46 +108,17 @@ fn wait_as_before(slot: &'static Slot, word: &AtomicU32, value: u32, bitset: u32
 }
 
 /// Wakes managed threads, then others, up to `count` together.
-fn wake(slot: Option<&'static Slot>, mut args: [usize; 6], count: usize, bitset: u32) -> isize {
+fn wake(slot: Option<&'static Slot>, args: [usize; 6], count: usize, bitset: u32) -> isize {
     if bitset == 0 {
         return EINVAL;
     }
-    let mut woken = 0;
-    {
-        let _inside = Inside::enter();
-        let mut state = match slot {
-            Some(slot) => state::enter(slot),
-            None => state::lock(),
-        };
-        let by = slot.map(|slot| slot.id);
-        let tag = by.map_or(0, |id| state.thread(id).tag);
-        let at = state.now;
-        let wake = Wake {
-            by,
-            tag,
-            timed_out: false,
-            at,
-        };
-        while woken < count && wake_one(&mut state, args[0], bitset, wake) {
-            woken += 1;
-        }
-        if woken > 0 && slot.is_none() {
-            state::ring();
-        }
-    }
-    // At a shared word a thread of another process may wait.
-    let is_private = args[1] & PRIVATE != 0;
-    if woken == count || (is_private && !waiters_at(args[0]).is_any()) {
-        return woken as isize;
-    }
-    args[2] = count - woken;
-    // SAFETY: the caller's own call, for fewer threads.
-    let others = unsafe { raw::syscall(raw::FUTEX, args) };
+    let woken = wake_managed(slot, args[0], count, bitset);
+    let others = wake_outside(slot, args, count - woken);
     if let Some(slot) = slot
-        && others > 0
+        && woken > 0
     {
         let _inside = Inside::enter();
-        state::lock().woke_outside = Some(slot.id);
+        drop(decide::pause(state::enter(slot), slot, Doing::Continue));
     }
     if others < 0 && woken == 0 {
         others
@@ -151,23 +127,66 @@ fn wake(slot: Option<&'static Slot>, mut args: [usize; 6], count: usize, bitset:
     }
 }
 
-fn wake_one(state: &mut State, address: usize, bitset: u32, wake: Wake) -> bool {
+fn wake_managed(slot: Option<&'static Slot>, address: usize, count: usize, bitset: u32) -> usize {
+    let _inside = Inside::enter();
+    let mut state = match slot {
+        Some(slot) => decide::pause(state::enter(slot), slot, Doing::Wake(address)),
+        None => state::lock(),
+    };
+    let by = slot.map(|slot| slot.id);
+    let tag = by.map_or(0, |id| state.thread(id).tag);
+    let at = state.now;
+    let wake = Wake {
+        by,
+        tag,
+        timed_out: false,
+        at,
+    };
+    let mut woken = 0;
+    while woken < count && wake_one(&mut state, address, bitset, wake, count - woken) {
+        woken += 1;
+    }
+    state.has_woken(address, woken, wake);
+    if woken > 0 && slot.is_none() {
+        state::ring();
+    }
+    woken
+}
+
+/// Makes the call for threads that are not managed, if there may be any.
+fn wake_outside(slot: Option<&'static Slot>, mut args: [usize; 6], count: usize) -> isize {
+    // At a shared word a thread of another process may wait.
+    let is_private = args[1] & PRIVATE != 0;
+    if count == 0 || (is_private && !waiters_at(args[0]).is_any()) {
+        return 0;
+    }
+    args[2] = count;
+    // SAFETY: the caller's own call, for fewer threads.
+    let others = unsafe { raw::syscall(raw::FUTEX, args) };
+    if let Some(slot) = slot
+        && others > 0
+    {
+        let _inside = Inside::enter();
+        state::lock().woke_outside = Some(slot.id);
+    }
+    others
+}
+
+/// Wakes one of the waiters; `left` is how many may still be woken.
+fn wake_one(state: &mut State, address: usize, bitset: u32, wake: Wake, left: usize) -> bool {
     let Some(queue) = state.queues.get(&address) else {
         return false;
     };
-    let matching: Vec<_> = queue
-        .iter()
-        .copied()
-        .filter(|id| state.threads[id.0].bitset & bitset != 0)
-        .collect();
-    if matching.is_empty() {
-        return false;
-    }
-    let index = match &mut state.strategy {
-        Some(strategy) => strategy.wake(&matching),
-        None => 0,
+    let matches = |id: &&ThreadId| state.threads[id.0].bitset & bitset != 0;
+    let first = queue.iter().find(matches).copied();
+    let Some(first) = first else { return false };
+    let chosen = if state.decides() {
+        let matching: Vec<_> = queue.iter().filter(matches).copied().collect();
+        matching[state.whom(&matching, left, wake.by)]
+    } else {
+        first
     };
-    state.end_wait(matching[index], wake);
+    state.end_wait(chosen, wake);
     true
 }
 
