@@ -3,6 +3,7 @@
 
 use std::sync::atomic::{AtomicU32, Ordering, fence};
 
+use crate::decide::{self, Doing};
 use crate::handover::Slot;
 use crate::me::{self, Inside};
 use crate::raw::{self, EAGAIN, EINVAL, ETIMEDOUT, Timespec};
@@ -63,7 +64,8 @@ fn wait(
     bitset: u32,
 ) -> isize {
     let _inside = Inside::enter();
-    let mut state = state::enter(slot);
+    let address = word.as_ptr() as usize;
+    let mut state = decide::pause(state::enter(slot), slot, Doing::Wait(address));
     if word.load(Ordering::SeqCst) != value {
         return EAGAIN;
     }
@@ -72,9 +74,12 @@ fn wait(
         (true, false) => ns,
         (true, true) => ns.saturating_sub(time::realtime_offset()),
     });
+    if state.wakes_for_nothing(slot.id, address) {
+        state::wake_for_nothing(state, slot);
+        return 0;
+    }
     state.thread(slot.id).bitset = bitset;
-    let cause = Cause::Futex(word.as_ptr() as usize);
-    match state::block(state, slot, cause, deadline) {
+    match state::block(state, slot, Cause::Futex(address), deadline) {
         Some(Wake {
             timed_out: true, ..
         }) => ETIMEDOUT,
@@ -104,45 +109,64 @@ fn wait_as_before(slot: &'static Slot, word: &AtomicU32, value: u32, bitset: u32
 }
 
 /// Wakes managed threads, then others, up to `count` together.
-fn wake(slot: Option<&'static Slot>, mut args: [usize; 6], count: usize, bitset: u32) -> isize {
+fn wake(slot: Option<&'static Slot>, args: [usize; 6], count: usize, bitset: u32) -> isize {
     if bitset == 0 {
         return EINVAL;
     }
-    let mut woken = 0;
+    let woken = wake_managed(slot, args[0], count, bitset);
+    let others = wake_outside(slot, args, count - woken);
+    if let Some(slot) = slot
+        && woken > 0
     {
         let _inside = Inside::enter();
-        let mut state = match slot {
-            Some(slot) => state::enter(slot),
-            None => state::lock(),
-        };
-        let by = slot.map(|slot| slot.id);
-        let tag = by.map_or(0, |id| state.thread(id).tag);
-        let at = state.now;
-        let wake = Wake {
-            by,
-            tag,
-            timed_out: false,
-            at,
-        };
-        let mut woke = None;
-        while woken < count {
-            let Some(one) = wake_one(&mut state, args[0], bitset, wake) else {
-                break;
-            };
-            woke = Some(one);
-            woken += 1;
-        }
-        state.remember_wake_call(args[0], WakeCall { by, tag, at, woke });
-        if woken > 0 && slot.is_none() {
-            state::ring();
-        }
+        drop(decide::pause(state::enter(slot), slot, Doing::Continue));
     }
+    if others < 0 && woken == 0 {
+        others
+    } else {
+        woken as isize + others.max(0)
+    }
+}
+
+fn wake_managed(slot: Option<&'static Slot>, address: usize, count: usize, bitset: u32) -> usize {
+    let _inside = Inside::enter();
+    let mut state = match slot {
+        Some(slot) => decide::pause(state::enter(slot), slot, Doing::Wake(address)),
+        None => state::lock(),
+    };
+    let by = slot.map(|slot| slot.id);
+    let tag = by.map_or(0, |id| state.thread(id).tag);
+    let at = state.now;
+    let wake = Wake {
+        by,
+        tag,
+        timed_out: false,
+        at,
+    };
+    let (mut woken, mut woke) = (0, None);
+    while woken < count {
+        let left = count - woken;
+        let Some(one) = wake_one(&mut state, address, bitset, wake, left) else {
+            break;
+        };
+        woke = Some(one);
+        woken += 1;
+    }
+    state.remember_wake_call(address, WakeCall { by, tag, at, woke });
+    if woken > 0 && slot.is_none() {
+        state::ring();
+    }
+    woken
+}
+
+/// Makes the call for threads that are not managed, if there may be any.
+fn wake_outside(slot: Option<&'static Slot>, mut args: [usize; 6], count: usize) -> isize {
     // At a shared word a thread of another process may wait.
     let is_private = args[1] & PRIVATE != 0;
-    if woken == count || (is_private && !waiters_at(args[0]).is_any()) {
-        return woken as isize;
+    if count == 0 || (is_private && !waiters_at(args[0]).is_any()) {
+        return 0;
     }
-    args[2] = count - woken;
+    args[2] = count;
     // SAFETY: the caller's own call, for fewer threads.
     let others = unsafe { raw::syscall(raw::FUTEX, args) };
     // At a lock of the whole program a thread outside has waited for its turn,
@@ -154,29 +178,28 @@ fn wake(slot: Option<&'static Slot>, mut args: [usize; 6], count: usize, bitset:
         let _inside = Inside::enter();
         state::lock().woke_outside = Some(slot.id);
     }
-    if others < 0 && woken == 0 {
-        others
-    } else {
-        woken as isize + others.max(0)
-    }
+    others
 }
 
-fn wake_one(state: &mut State, address: usize, bitset: u32, wake: Wake) -> Option<ThreadId> {
+/// Wakes one of the waiters; `left` is how many may still be woken.
+fn wake_one(
+    state: &mut State,
+    address: usize,
+    bitset: u32,
+    wake: Wake,
+    left: usize,
+) -> Option<ThreadId> {
     let queue = state.queues.get(&address)?;
-    let matching: Vec<_> = queue
-        .iter()
-        .copied()
-        .filter(|id| state.threads[id.0].bitset & bitset != 0)
-        .collect();
-    if matching.is_empty() {
-        return None;
-    }
-    let index = match &mut state.strategy {
-        Some(strategy) => strategy.wake(&matching),
-        None => 0,
+    let matches = |id: &&ThreadId| state.threads[id.0].bitset & bitset != 0;
+    let first = queue.iter().find(matches).copied()?;
+    let chosen = if state.decides() {
+        let matching: Vec<_> = queue.iter().filter(matches).copied().collect();
+        matching[state.whom(&matching, left, wake.by)]
+    } else {
+        first
     };
-    state.end_wait(matching[index], wake);
-    Some(matching[index])
+    state.end_wait(chosen, wake);
+    Some(chosen)
 }
 
 /// A futex call of a thread outside: it may have to wake managed ones.

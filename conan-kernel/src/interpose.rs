@@ -8,6 +8,7 @@ use std::mem;
 use std::sync::atomic::{AtomicPtr, Ordering};
 
 use crate::bottom::{self, Routine, Start};
+use crate::decide::{self, Doing};
 use crate::futex;
 use crate::handover::{Go, handover};
 use crate::me::{self, Inside};
@@ -223,6 +224,7 @@ unsafe extern "C" fn pthread_create(
     let handle = unsafe { *thread };
     state.by_pthread.insert(handle, slot.id);
     state.make_ready(slot.id);
+    drop(decide::pause(state, creator, Doing::Continue));
     0
 }
 
@@ -259,10 +261,11 @@ unsafe extern "C" fn pthread_join(thread: usize, result: *mut *mut c_void) -> c_
     if let Some(slot) = me::managed() {
         let _inside = Inside::enter();
         let mut state = state::enter(slot);
-        if let Some(id) = state.by_pthread.remove(&thread)
-            && state.thread(id).phase != Phase::Finished
-        {
-            state::block(state, slot, Cause::Join(id), None);
+        if let Some(id) = state.by_pthread.remove(&thread) {
+            state = decide::pause(state, slot, Doing::Join(id));
+            if state.thread(id).phase != Phase::Finished {
+                state::block(state, slot, Cause::Join(id), None);
+            }
         }
     }
     // SAFETY: libc's function of this name and type.

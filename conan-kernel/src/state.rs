@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 
+use crate::decide::{Course, Deciding, Doing};
 use crate::handover::{Go, Next, Slot, handover};
 use crate::lock::{Guard, Lock};
 use crate::me;
@@ -113,6 +114,11 @@ pub struct ThreadInfo {
     pub last_wake: Option<Wake>,
     /// What it said of itself last.
     pub tag: u64,
+    /// Its number in its world: 0 is the first that was started.
+    pub number: usize,
+    /// If it waits for a wake: the last one where it waits, if that came too
+    /// early and woke nobody.
+    pub missed: Option<Wake>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -139,6 +145,7 @@ pub(crate) struct Thread {
     pub(crate) reads: u32,
     /// The threads that wait for its end.
     pub(crate) joiners: Vec<ThreadId>,
+    pub(crate) course: Course,
 }
 
 pub(crate) struct State {
@@ -163,6 +170,7 @@ pub(crate) struct State {
     /// The last wakes at addresses, one for all that share a place.
     wake_calls: Vec<Option<(usize, WakeCall)>>,
     pub(crate) strategy: Option<Box<dyn Strategy>>,
+    pub(crate) deciding: Deciding,
     pub(crate) now: u64,
     /// Time does not creep beyond this.
     pub(crate) horizon: u64,
@@ -199,6 +207,7 @@ static STATE: Lock<State> = Lock::new(State {
     at_statics: Vec::new(),
     wake_calls: Vec::new(),
     strategy: None,
+    deciding: Deciding::new(),
     now: 0,
     horizon: 0,
     outside: 0,
@@ -258,6 +267,7 @@ impl State {
             tag: 0,
             reads: 0,
             joiners: Vec::new(),
+            course: Course::new(self.members.len() - 1),
         };
         match free {
             Some(id) => *self.thread(id) = thread,
@@ -277,7 +287,10 @@ impl State {
     }
 
     pub(crate) fn make_ready(&mut self, id: ThreadId) {
-        self.thread(id).phase = Phase::Ready;
+        let step = self.deciding.steps;
+        let thread = self.thread(id);
+        thread.phase = Phase::Ready;
+        thread.course.ready_since = step;
         self.ready.push_back(id);
         self.progress();
     }
@@ -285,6 +298,8 @@ impl State {
     /// Something happened: nobody is merely spinning.
     pub(crate) fn progress(&mut self) {
         self.idle_rounds = 0;
+        self.deciding.events += 1;
+        self.deciding.yields = 0;
     }
 
     pub(crate) fn forget_wake_calls(&mut self) {
@@ -307,15 +322,12 @@ impl State {
         self.timers.keys().next().map(|(deadline, _)| *deadline)
     }
 
-    /// Fires the first timer if it is due. True if it was.
-    pub(crate) fn fire_one(&mut self) -> bool {
-        let Some((&(deadline, sequence), &id)) = self.timers.iter().next() else {
-            return false;
+    /// Fires the timer at this place in the order of deadlines.
+    pub(crate) fn fire(&mut self, index: usize) {
+        let Some((&timer, &id)) = self.timers.iter().nth(index) else {
+            return;
         };
-        if deadline > self.now {
-            return false;
-        }
-        self.timers.remove(&(deadline, sequence));
+        self.timers.remove(&timer);
         let at = self.now;
         self.end_wait(
             id,
@@ -326,7 +338,6 @@ impl State {
                 at,
             },
         );
-        true
     }
 
     /// Takes a blocked thread out of its queue and timer and makes it ready.
@@ -340,8 +351,18 @@ impl State {
         // wakes it; one that a thread outside wakes goes its own way.
         let adopts = open && (thread.is_member || wake.by.is_some());
         if adopts && !std::mem::replace(&mut thread.is_member, true) {
+            let course = Course::new(self.members.len());
             self.members.push(id);
+            self.thread(id).course = course;
         }
+        self.thread(id).course.doing = match phase {
+            _ if wake.timed_out => Doing::TimeOut,
+            Phase::Blocked(Blocked {
+                cause: Cause::Futex(address),
+                ..
+            }) => Doing::Woken(address),
+            _ => Doing::Continue,
+        };
         if let Some(timer) = timer {
             self.timers.remove(&timer);
         }
@@ -398,6 +419,11 @@ impl State {
         let thread = self.thread(id);
         thread.timer = timer;
         thread.reads = 0;
+        thread.course.comes_to(match cause {
+            Cause::Futex(address) => Doing::Wait(address),
+            Cause::Join(other) => Doing::Join(other),
+            Cause::Sleep | Cause::Park => Doing::Continue,
+        });
         thread.phase = Phase::Blocked(Blocked {
             cause,
             since,
@@ -407,7 +433,20 @@ impl State {
 
     /// Decides who has the turn next. The caller passes it on.
     pub(crate) fn choose(&mut self) -> Next {
-        self.current = None;
+        let previous = self.current.take();
+        if self.deciding.preempts {
+            self.revive();
+        } else {
+            self.recall_the_yielded();
+        }
+        if self.ready.is_empty() && !self.wake_the_yielded() {
+            return None;
+        }
+        self.pass_the_turn(previous, false)
+    }
+
+    /// The yielded have let others go first for long enough.
+    fn recall_the_yielded(&mut self) {
         self.passed_over += 1;
         if self.yielded.is_empty() {
             self.passed_over = 0;
@@ -415,18 +454,6 @@ impl State {
             self.passed_over = 0;
             self.ready.append(&mut self.yielded);
         }
-        if self.ready.is_empty() && !self.wake_the_yielded() {
-            return None;
-        }
-        let index = match &mut self.strategy {
-            Some(strategy) => strategy.next(self.ready.make_contiguous()),
-            None => 0,
-        };
-        let id = self.ready.remove(index).expect("one of the ready threads");
-        self.thread(id).phase = Phase::Running;
-        self.current = Some(id);
-        SWITCHES.fetch_add(1, Ordering::Relaxed);
-        Some(self.thread(id).slot)
     }
 
     /// Only yielding threads are left: they go on, and time creeps, so that
@@ -436,11 +463,10 @@ impl State {
         if self.yielded.is_empty() {
             return false;
         }
-        self.idle_rounds += 1;
-        if self.idle_rounds > 1 {
-            let step = 1000_u64 << (self.idle_rounds / 4).min(30);
-            let limit = self.next_deadline().unwrap_or(u64::MAX).min(self.horizon);
-            self.now = self.now.max(limit.min(self.now.saturating_add(step)));
+        if self.idle_rounds == 0 {
+            self.idle_rounds = 1;
+        } else {
+            self.creep();
             if self.fire_one() {
                 return true;
             }
@@ -451,6 +477,14 @@ impl State {
         }
         self.ready.append(&mut self.yielded);
         true
+    }
+
+    /// Time moves a little; more, the longer threads only yield.
+    pub(crate) fn creep(&mut self) {
+        self.idle_rounds += 1;
+        let step = 1000_u64 << (self.idle_rounds / 4).min(30);
+        let limit = self.next_deadline().unwrap_or(u64::MAX).min(self.horizon);
+        self.now = self.now.max(limit.min(self.now.saturating_add(step)));
     }
 }
 
@@ -463,6 +497,11 @@ pub(crate) fn wait_for_turn(state: Guard<'static, State>, slot: &'static Slot) -
 /// Passes the turn on and waits for it to come back.
 fn pass_on(mut state: Guard<'static, State>, slot: &'static Slot) -> Go {
     let next = state.choose();
+    hand_over(state, slot, next)
+}
+
+/// Passes the turn on to `next` and waits for it to come back.
+pub(crate) fn hand_over(state: Guard<'static, State>, slot: &'static Slot, next: Next) -> Go {
     gone_on(handover().pass(state, slot, next))
 }
 
@@ -509,8 +548,23 @@ pub(crate) fn enter(slot: &'static Slot) -> Guard<'static, State> {
 /// Lets the other threads go first.
 pub(crate) fn yield_turn(slot: &'static Slot) {
     let mut state = enter(slot);
-    state.thread(slot.id).phase = Phase::Ready;
-    state.yielded.push_back(slot.id);
+    let thread = state.thread(slot.id);
+    thread.phase = Phase::Ready;
+    thread.course.comes_to(Doing::Yield);
+    state.step_aside(slot.id);
+    pass_on(state, slot);
+}
+
+/// The calling managed thread is ready again at once, though nobody woke it.
+pub(crate) fn wake_for_nothing(mut state: Guard<'static, State>, slot: &'static Slot) {
+    let wake = Wake {
+        by: None,
+        tag: 0,
+        timed_out: false,
+        at: state.now,
+    };
+    state.thread(slot.id).last_wake = Some(wake);
+    state.make_ready(slot.id);
     pass_on(state, slot);
 }
 

@@ -42,6 +42,8 @@ pub enum Stopped {
     Quiescent,
     /// Threads only yield, and time may not creep any further.
     Yielding,
+    /// There have been as many steps as there may be.
+    OutOfSteps,
 }
 
 /// A set of managed threads and their clock. The thread that opens a world is
@@ -66,6 +68,7 @@ impl World {
         let _inside = Inside::enter();
         let mut state = state::lock();
         state.open = true;
+        state.deciding.begin(&strategy);
         state.strategy = Some(Box::new(strategy));
         state.now = state.now.max(real_now);
         state.inexact.clear();
@@ -124,6 +127,9 @@ impl World {
                     handover().run(next);
                 }
             }
+            if is_out_of_steps() {
+                return Stopped::OutOfSteps;
+            }
             if self.wait_for_outsiders() || self.wait_at_statics() {
                 continue;
             }
@@ -134,6 +140,20 @@ impl World {
                 Stopped::Yielding
             };
         }
+    }
+
+    /// Allows for so many steps from the opening of the world on: turns, and
+    /// scheduling points at which a thread could go on. There is no limit
+    /// otherwise.
+    pub fn limit_steps(&mut self, limit: u64) {
+        let _inside = Inside::enter();
+        state::lock().deciding.limit = limit;
+    }
+
+    /// How many steps there have been.
+    pub fn steps(&self) -> u64 {
+        let _inside = Inside::enter();
+        state::lock().deciding.steps
     }
 
     /// Before the world counts as at rest: threads that have left the engine's
@@ -268,6 +288,14 @@ impl World {
             },
             last_wake: thread.last_wake,
             tag: thread.tag,
+            number: thread.course.number,
+            missed: match thread.phase {
+                Phase::Blocked(Blocked {
+                    cause: Cause::Futex(address),
+                    ..
+                }) => state.missed_at(address),
+                _ => None,
+            },
         })
         .collect()
     }
@@ -327,10 +355,16 @@ fn settle() {
     }
 }
 
+fn is_out_of_steps() -> bool {
+    let _inside = Inside::enter();
+    state::lock().is_out_of_steps()
+}
+
 impl state::State {
     fn close(&mut self) {
         self.open = false;
         self.strategy = None;
+        self.deciding.end();
         self.current = None;
         self.ready.clear();
         self.yielded.clear();

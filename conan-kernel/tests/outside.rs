@@ -8,20 +8,17 @@ use std::time::{Duration, Instant};
 use std::{env, hint, process, thread};
 
 use common::{Log, all_finished, run_to_the_end, spawn, world, world_with};
-use conan_kernel::{Fifo, Strategy, ThreadId, current_thread};
+use conan_kernel::{Fifo, Point, Strategy, current_thread};
 
-/// Counts how often the turn passes. It must not block: atomics only.
+/// Counts how often there is something to decide. It must not block: atomics
+/// only.
 #[derive(Clone, Default)]
 struct Counting(Arc<AtomicUsize>);
 
 impl Strategy for Counting {
-    fn next(&mut self, ready: &[ThreadId]) -> usize {
+    fn decide(&mut self, point: &Point<'_>) -> usize {
         self.0.fetch_add(1, Ordering::Relaxed);
-        Fifo.next(ready)
-    }
-
-    fn wake(&mut self, waiting: &[ThreadId]) -> usize {
-        Fifo.wake(waiting)
+        Fifo.decide(point)
     }
 }
 
