@@ -25,7 +25,6 @@ pub(crate) struct Deciding {
     /// Scheduling points so far.
     pub(crate) steps: u64,
     pub(crate) limit: u64,
-    /// The last wake at an address that woke nobody.
     /// What has happened, apart from yields.
     pub(crate) events: u64,
     /// Yields since a thread has waited, was woken or has ended.

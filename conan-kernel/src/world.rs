@@ -30,7 +30,7 @@ const COMPUTING_PERIODS: u32 = 100;
 const ANSWER_PERIODS: u32 = 5;
 
 /// How often it lingers at most for a lock of the whole program.
-const STATICS_ROUNDS: u32 = 50;
+const STATICS_ROUNDS: u32 = 250;
 
 /// How long it lingers, in nanoseconds of real time.
 const LINGER_NS: u64 = 2_000_000;
@@ -222,12 +222,19 @@ impl World {
             }
         }
         // One that has such a lock runs, or would if it had a processor.
-        for round in 0..STATICS_ROUNDS {
+        let mut idle = 0;
+        for _ in 0..STATICS_ROUNDS {
             if self.linger() {
                 return true;
             }
-            if round > 0 && !watchdog::is_any_other_running() {
-                return false;
+            // It may have been about to wake one when we looked.
+            idle = if watchdog::is_any_other_running() {
+                0
+            } else {
+                idle + 1
+            };
+            if idle == 3 {
+                break;
             }
         }
         false

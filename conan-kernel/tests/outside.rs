@@ -301,7 +301,7 @@ fn a_lock_of_the_whole_program_that_a_thread_outside_holds_takes_no_virtual_time
             let guard = LOCK.lock().unwrap();
             held.send(()).unwrap();
             while !wanted.load(Ordering::SeqCst) {
-                thread::yield_now();
+                hint::spin_loop();
             }
             // So that it waits, most times.
             for _ in 0..10_000 {
