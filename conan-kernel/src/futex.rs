@@ -4,11 +4,11 @@
 use std::sync::atomic::{AtomicU32, Ordering, fence};
 
 use crate::decide::{self, Doing};
+use crate::executable;
 use crate::handover::Slot;
 use crate::me::{self, Inside};
 use crate::raw::{self, EAGAIN, EINVAL, ETIMEDOUT, Timespec};
 use crate::state::{self, ANY_MANAGED, Cause, State, ThreadId, Wake, WakeCall};
-use crate::statics;
 use crate::time;
 
 const COMMAND: usize = 0x7f;
@@ -173,7 +173,7 @@ fn wake_outside(slot: Option<&'static Slot>, mut args: [usize; 6], count: usize)
     // not for a question.
     if let Some(slot) = slot
         && others > 0
-        && !statics::contain(args[0])
+        && !executable::has_static_at(args[0])
     {
         let _inside = Inside::enter();
         state::lock().woke_outside = Some(slot.id);

@@ -8,6 +8,7 @@ use std::mem;
 use std::sync::atomic::{AtomicPtr, Ordering};
 
 use crate::bottom::{self, Routine, Start};
+use crate::crew::Destructor;
 use crate::decide::{self, Doing};
 use crate::futex;
 use crate::handover::{Go, handover};
@@ -52,10 +53,12 @@ impl Real {
 
 static REAL_CREATE: Real = Real::new(c"pthread_create");
 static REAL_JOIN: Real = Real::new(c"pthread_join");
+static REAL_AT_EXIT: Real = Real::new(c"__cxa_thread_atexit_impl");
 static REAL_CLOCK: Real = Real::new(c"clock_gettime");
 
 type Create = unsafe extern "C" fn(*mut usize, *const c_void, Routine, *mut c_void) -> c_int;
 type Join = unsafe extern "C" fn(usize, *mut *mut c_void) -> c_int;
+type AtExit = unsafe extern "C" fn(Destructor, *mut c_void, *mut c_void) -> c_int;
 type Clock = unsafe extern "C" fn(c_int, *mut Timespec) -> c_int;
 
 /// Turns the kernel's result into libc's: -1 and `errno`.
@@ -274,6 +277,27 @@ unsafe extern "C" fn pthread_join(thread: usize, result: *mut *mut c_void) -> c_
     unsafe { real(thread, result) }
 }
 
+/// How std has thread-locals dropped at a thread's end. Those of a crew's job
+/// are dropped at the job's.
+#[unsafe(no_mangle)]
+unsafe extern "C" fn __cxa_thread_atexit_impl(
+    destructor: Destructor,
+    object: *mut c_void,
+    library: *mut c_void,
+) -> c_int {
+    if let Some(slot) = me::slot()
+        && slot.berth.is_taken()
+    {
+        let _inside = Inside::enter();
+        slot.berth.at_end(destructor, object);
+        return 0;
+    }
+    // SAFETY: libc's function of this name and type.
+    let real: AtExit = unsafe { mem::transmute(REAL_AT_EXIT.get()) };
+    // SAFETY: the caller's own call.
+    unsafe { real(destructor, object, library) }
+}
+
 /// A thread that runs on another's behalf has that one's alternate stack: its
 /// own would be taken from under the others when it ends.
 #[unsafe(no_mangle)]
@@ -299,6 +323,7 @@ pub(crate) fn anchor() -> usize {
         pthread_create as *const () as usize,
         pthread_join as *const () as usize,
         sigaltstack as *const () as usize,
+        __cxa_thread_atexit_impl as *const () as usize,
     ];
     std::hint::black_box(addresses)
         .iter()

@@ -19,7 +19,9 @@
 compile_error!("conan-kernel runs on Linux with glibc, on x86-64 and aarch64 only");
 
 mod bottom;
+mod crew;
 mod decide;
+mod executable;
 mod fair;
 mod futex;
 mod handover;
@@ -31,14 +33,16 @@ mod raw;
 mod schedule;
 mod selfcheck;
 mod state;
-mod statics;
 mod time;
 mod watchdog;
 mod world;
 
+pub use crew::Crew;
 pub use decide::{access, point};
 pub use point::{Access, Choice, Kind, Place, Point, Step};
 pub use schedule::{Decision, Fifo, Recorded, Strategy};
 pub use selfcheck::{Unavailable, available};
 pub use state::{Blocked, Cause, Inexact, Reason, ThreadId, ThreadInfo, Wake, WakeCall};
-pub use world::{Stopped, World, aside, current_thread, last_wake, park, set_tag, unpark};
+pub use world::{
+    Stopped, World, aside, current_number, current_thread, last_wake, park, set_tag, unpark,
+};

@@ -53,6 +53,11 @@ pub(crate) fn come_back() {
     SLOT.set(FREE.take());
 }
 
+/// The calling thread is not managed any longer, and will not be again.
+pub(crate) fn dismiss() {
+    SLOT.take();
+}
+
 /// The next thread that the calling thread starts is to become a managed one.
 pub(crate) fn set_spawning(slot: &'static Slot) {
     SPAWNING.set(Some(slot));

@@ -4,12 +4,12 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 
 use crate::decide::{Course, Deciding, Doing};
+use crate::executable;
 use crate::handover::{Go, Next, Slot, handover};
 use crate::lock::{Guard, Lock};
 use crate::me;
 use crate::raw;
 use crate::schedule::Strategy;
-use crate::statics;
 
 /// A managed thread, for the life of the process.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -148,6 +148,27 @@ pub(crate) struct Thread {
     pub(crate) course: Course,
 }
 
+impl Thread {
+    /// A thread that has not begun. The one with a number is so many threads
+    /// after the first of its world; a component's has no name.
+    fn new(slot: &'static Slot, name: Option<&str>, number: usize) -> Self {
+        Self {
+            slot,
+            is_member: true,
+            name: name.map(str::to_owned),
+            is_component: name.is_none(),
+            phase: Phase::Ready,
+            bitset: u32::MAX,
+            timer: None,
+            last_wake: None,
+            tag: 0,
+            reads: 0,
+            joiners: Vec::new(),
+            course: Course::new(number),
+        }
+    }
+}
+
 pub(crate) struct State {
     /// True while a world is open.
     pub(crate) open: bool,
@@ -255,20 +276,7 @@ impl State {
             None => Slot::new(ThreadId(self.threads.len())),
         };
         self.members.push(slot.id);
-        let thread = Thread {
-            slot,
-            is_member: true,
-            name: name.map(str::to_owned),
-            is_component: name.is_none(),
-            phase: Phase::Ready,
-            bitset: u32::MAX,
-            timer: None,
-            last_wake: None,
-            tag: 0,
-            reads: 0,
-            joiners: Vec::new(),
-            course: Course::new(self.members.len() - 1),
-        };
+        let thread = Thread::new(slot, name, self.members.len() - 1);
         match free {
             Some(id) => *self.thread(id) = thread,
             None => self.threads.push(thread),
@@ -276,9 +284,34 @@ impl State {
         slot
     }
 
+    /// A thread of a crew is of this world now.
+    pub(crate) fn enlist(&mut self, slot: &'static Slot, name: &str) {
+        self.members.push(slot.id);
+        let thread = Thread::new(slot, Some(name), self.members.len() - 1);
+        *self.thread(slot.id) = thread;
+    }
+
+    /// A thread has come to its end: whoever waits for that goes on.
+    fn end(&mut self, id: ThreadId) {
+        let at = self.now;
+        let thread = self.thread(id);
+        thread.phase = Phase::Finished;
+        let wake = Wake {
+            by: Some(id),
+            tag: thread.tag,
+            timed_out: false,
+            at,
+        };
+        for joiner in std::mem::take(&mut thread.joiners) {
+            self.end_wait(joiner, wake);
+        }
+        self.progress();
+    }
+
     /// The thread that was to use this place could not be started.
     pub(crate) fn has_not_started(&mut self, slot: &'static Slot) {
         self.thread(slot.id).phase = Phase::Finished;
+        drop(slot.berth.take());
         slot.vacate();
     }
 
@@ -402,7 +435,7 @@ impl State {
         match cause {
             Cause::Futex(address) => {
                 self.queues.entry(address).or_default().push_back(id);
-                if statics::contain(address) {
+                if executable::has_static_at(address) {
                     self.at_statics.push(id);
                 }
             }
@@ -571,24 +604,17 @@ pub(crate) fn wake_for_nothing(mut state: Guard<'static, State>, slot: &'static 
 /// The calling managed thread has come to its end.
 pub(crate) fn finish(slot: &'static Slot) {
     let mut state = enter(slot);
-    let at = state.now;
-    let tag = state.thread(slot.id).tag;
-    state.thread(slot.id).phase = Phase::Finished;
-    let joiners = std::mem::take(&mut state.thread(slot.id).joiners);
-    for joiner in joiners {
-        let by = Some(slot.id);
-        state.end_wait(
-            joiner,
-            Wake {
-                by,
-                tag,
-                timed_out: false,
-                at,
-            },
-        );
-    }
-    state.progress();
+    state.end(slot.id);
     let has_turn = state.current == Some(slot.id);
     let next = has_turn.then(|| state.choose());
     handover().leave(state, slot, next);
+}
+
+/// The calling managed thread has come to the end of its job, and waits for
+/// the next one.
+pub(crate) fn rest(slot: &'static Slot) -> Go {
+    let mut state = enter(slot);
+    state.end(slot.id);
+    let next = state.choose();
+    handover().pass(state, slot, next)
 }

@@ -1,10 +1,11 @@
 //! Worlds: managed threads and their clock, in the hands of an owner.
 
 use std::sync::atomic::Ordering;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::{io, thread};
 
-use crate::handover::handover;
+use crate::crew::{self, Crew};
+use crate::handover::{Slot, handover};
 use crate::interpose::{enter_managed, real_clock};
 use crate::me::{self, Inside};
 use crate::raw;
@@ -55,6 +56,7 @@ pub struct World {
     answer_periods: u32,
     /// How often threads that had left were waited for and did not come back.
     in_vain: u32,
+    crew: Option<Arc<Crew>>,
     _turn: MutexGuard<'static, ()>,
 }
 
@@ -82,8 +84,16 @@ impl World {
             outside_switches: 0,
             answer_periods: 0,
             in_vain: 0,
+            crew: None,
             _turn: turn,
         })
+    }
+
+    /// Threads of the world's owner come from a crew, and go back to it.
+    #[must_use]
+    pub fn with_crew(mut self, crew: &Arc<Crew>) -> Self {
+        self.crew = Some(Arc::clone(crew));
+        self
     }
 
     /// Starts a managed thread. It runs when its turn comes.
@@ -92,18 +102,42 @@ impl World {
         name: &str,
         job: impl FnOnce() + Send + 'static,
     ) -> io::Result<ThreadId> {
+        let Some(crew) = self.crew.clone() else {
+            return Self::start(name, |slot| {
+                move || {
+                    enter_managed(slot);
+                    job();
+                }
+            });
+        };
+        if let Some(slot) = crew.take(name) {
+            slot.berth.give(Box::new(job));
+            let _inside = Inside::enter();
+            let mut state = state::lock();
+            state.enlist(slot, name);
+            state.make_ready(slot.id);
+            return Ok(slot.id);
+        }
+        Self::start(name, |slot| {
+            slot.berth.give(Box::new(job));
+            move || crew::serve(slot)
+        })
+    }
+
+    /// Starts a thread of the system's that becomes a managed one. What std
+    /// does before is nobody's business: its locks are shared with all other
+    /// threads.
+    fn start<B: FnOnce() + Send + 'static>(
+        name: &str,
+        body: impl FnOnce(&'static Slot) -> B,
+    ) -> io::Result<ThreadId> {
         let slot = {
             let _inside = Inside::enter();
             state::lock().register(Some(name))
         };
         me::set_spawning(slot);
-        // What std does before is nobody's business: its locks are shared with
-        // all other threads.
-        let job = move || {
-            enter_managed(slot);
-            job();
-        };
-        let spawned = thread::Builder::new().name(name.to_owned()).spawn(job);
+        let body = body(slot);
+        let spawned = thread::Builder::new().name(name.to_owned()).spawn(body);
         let _inside = Inside::enter();
         let mut state = state::lock();
         match spawned {
@@ -344,8 +378,11 @@ impl Drop for World {
     fn drop(&mut self) {
         let _inside = Inside::enter();
         let mut state = state::lock();
-        state.close();
+        let rested = state.close();
         drop(state);
+        if let Some(crew) = &self.crew {
+            crew.put(rested);
+        }
         handover().land();
     }
 }
@@ -368,7 +405,9 @@ fn is_out_of_steps() -> bool {
 }
 
 impl state::State {
-    fn close(&mut self) {
+    /// Returns the threads of a crew that have nothing to do.
+    fn close(&mut self) -> Vec<(String, &'static Slot)> {
+        let mut rested = Vec::new();
         self.open = false;
         self.strategy = None;
         self.deciding.end();
@@ -395,7 +434,13 @@ impl state::State {
                 _ => None,
             };
             if phase == Phase::Finished {
-                self.free.insert(id);
+                let thread = self.thread(id);
+                if thread.slot.berth.is_taken() {
+                    let name = thread.name.take().unwrap_or_default();
+                    rested.push((name, thread.slot));
+                } else {
+                    self.free.insert(id);
+                }
                 continue;
             }
             // A pool's idle worker may be woken again by whoever uses the pool.
@@ -410,6 +455,7 @@ impl state::State {
                 self.leave_queue(address, id);
             }
         }
+        rested
     }
 }
 
@@ -423,6 +469,14 @@ pub fn aside<R>(code: impl FnOnce() -> R) -> R {
 /// The managed thread that calls this, if it is one.
 pub fn current_thread() -> Option<ThreadId> {
     me::slot().map(|slot| slot.id)
+}
+
+/// The number of the calling managed thread in its world: 0 is the first that
+/// was started.
+pub fn current_number() -> Option<usize> {
+    let slot = me::slot()?;
+    let _inside = Inside::enter();
+    Some(state::lock().thread(slot.id).course.number)
 }
 
 /// Suspends the calling managed thread until the owner of its world calls

@@ -13,6 +13,7 @@ use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 
 use crate::bottom::Bottom;
+use crate::crew::Berth;
 use crate::lock::{Guard, Lock};
 use crate::me::Inside;
 use crate::raw;
@@ -79,6 +80,7 @@ pub(crate) struct Slot {
     /// The system's number of the thread, once it runs.
     pub(crate) number: AtomicU32,
     pub(crate) bottom: Bottom,
+    pub(crate) berth: Berth,
     /// True while a thread uses it.
     taken: AtomicBool,
     os: os::Seat,
@@ -93,6 +95,7 @@ impl Slot {
             id,
             number: AtomicU32::new(0),
             bottom: Bottom::default(),
+            berth: Berth::default(),
             taken: AtomicBool::new(true),
             os: os::Seat::default(),
             #[cfg(target_arch = "x86_64")]

@@ -12,7 +12,7 @@ use std::process::{Child, Command, Stdio};
 use std::sync::Mutex;
 use std::{env, thread};
 
-use conan_test::driver::{Script, Sequence, Settings, engine, run};
+use conan_test::driver::{Script, Sequence, Settings, engine, run, with_same_threads};
 use libtest_mimic::{Arguments, Failed, Trial};
 
 conan_test::script!("../../scripts");
@@ -153,7 +153,8 @@ const SHARE: &str = "CONAN_REPEAT_SHARE";
 /// `CONAN_REPEAT=10000 cargo test --release -p conan-gallery --test engines repeated`
 fn same_bytes() -> Result<(), Failed> {
     if let Ok(share) = env::var(SHARE) {
-        let digest = repeat(share.parse().expect("a number of runs"))?;
+        let runs = share.parse().expect("a number of runs");
+        let digest = with_same_threads(|| repeat(runs))?;
         println!("digest {digest:016x}");
         return Ok(());
     }
