@@ -319,7 +319,7 @@ fn a_lock_of_the_whole_program_that_a_thread_outside_holds_takes_no_virtual_time
             *result.lock().unwrap() = Some(began.elapsed());
         });
         spawn(&mut world, "sleeps", || {
-            thread::sleep(Duration::from_secs(1))
+            thread::sleep(Duration::from_secs(1));
         });
         run_to_the_end(&mut world);
         drop(world);
