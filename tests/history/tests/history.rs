@@ -65,6 +65,7 @@ fn reports(folder: &str, releases: &str) -> Vec<Value> {
         .arg(package.join("Cargo.toml"))
         .arg("--target-dir")
         .arg(scratch.with_file_name("releases"))
+        .env("RUST_BACKTRACE", "0")
         .env("CONAN_CLOCK", "virtual")
         .env("CONAN_REPORT", &file);
     let output = cargo.output().expect("cargo can be started");
