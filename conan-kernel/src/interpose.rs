@@ -261,10 +261,12 @@ pub(crate) fn enter_managed(slot: &'static crate::handover::Slot) {
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn pthread_join(thread: usize, result: *mut *mut c_void) -> c_int {
+    let mut is_managed = false;
     if let Some(slot) = me::managed() {
         let _inside = Inside::enter();
         let mut state = state::enter(slot);
         if let Some(id) = state.by_pthread.remove(&thread) {
+            is_managed = true;
             state = decide::pause(state, slot, Doing::Join(id));
             if state.thread(id).phase != Phase::Finished {
                 state::block(state, slot, Cause::Join(id), None);
@@ -273,8 +275,17 @@ unsafe extern "C" fn pthread_join(thread: usize, result: *mut *mut c_void) -> c_
     }
     // SAFETY: libc's function of this name and type.
     let real: Join = unsafe { mem::transmute(REAL_JOIN.get()) };
+    // A managed one has come to its end, but for what the system does then.
+    let joins = |joins| {
+        if let Some(slot) = me::managed().filter(|_| is_managed) {
+            slot.is_joining.store(joins, Ordering::Relaxed);
+        }
+    };
+    joins(true);
     // SAFETY: the caller's own call.
-    unsafe { real(thread, result) }
+    let error = unsafe { real(thread, result) };
+    joins(false);
+    error
 }
 
 /// How std has thread-locals dropped at a thread's end. Those of a crew's job

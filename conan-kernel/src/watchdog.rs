@@ -92,10 +92,14 @@ impl Watchdog {
             };
         }
         let Some(id) = state.current else { return };
-        let Some(number) = handover().number(state.thread(id).slot) else {
+        let slot = state.thread(id).slot;
+        let Some(number) = handover().number(slot) else {
             // The system has not let it begin yet.
             return;
         };
+        if slot.is_joining.load(Ordering::Relaxed) {
+            return;
+        }
         let running = is_running(number);
         let alone = state.ready.is_empty() && state.yielded.is_empty();
         let too_long = if running {

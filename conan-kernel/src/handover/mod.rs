@@ -81,6 +81,8 @@ pub(crate) struct Slot {
     pub(crate) number: AtomicU32,
     pub(crate) bottom: Bottom,
     pub(crate) berth: Berth,
+    /// True while the thread waits for the system to end another one.
+    pub(crate) is_joining: AtomicBool,
     /// True while a thread uses it.
     taken: AtomicBool,
     os: os::Seat,
@@ -96,6 +98,7 @@ impl Slot {
             number: AtomicU32::new(0),
             bottom: Bottom::default(),
             berth: Berth::default(),
+            is_joining: AtomicBool::new(false),
             taken: AtomicBool::new(true),
             os: os::Seat::default(),
             #[cfg(target_arch = "x86_64")]
