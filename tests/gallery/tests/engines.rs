@@ -181,9 +181,10 @@ fn repeat_apart(runs: usize) -> Result<String, Failed> {
         .env(SHARE, runs.to_string())
         .output()?;
     let text = String::from_utf8_lossy(&output.stdout);
-    let digest = text.lines().find_map(|line| line.strip_prefix("digest "));
+    // The harness may have begun the line.
+    let digest = text.lines().find_map(|line| line.split_once("digest "));
     match digest {
-        Some(digest) if output.status.success() => Ok(digest.to_owned()),
+        Some((_, digest)) if output.status.success() => Ok(digest.to_owned()),
         _ => {
             let errors = String::from_utf8_lossy(&output.stderr);
             Err(format!("{}: {text}\n{errors}", output.status).into())
