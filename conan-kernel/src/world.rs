@@ -4,8 +4,8 @@ use std::sync::atomic::Ordering;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::{io, thread};
 
-use crate::handover::handover;
-use crate::interpose::{enter_managed, real_clock};
+use crate::handover::{Slot, handover};
+use crate::interpose::{await_begin, enter_managed, real_clock};
 use crate::me::{self, Inside};
 use crate::raw;
 use crate::schedule::Strategy;
@@ -49,6 +49,8 @@ pub struct World {
     outside_periods: u32,
     outside_switches: u32,
     answer_periods: u32,
+    /// Threads that may not have begun.
+    starting: Vec<ThreadId>,
     _turn: MutexGuard<'static, ()>,
 }
 
@@ -73,6 +75,7 @@ impl World {
             outside_periods: 0,
             outside_switches: 0,
             answer_periods: 0,
+            starting: Vec::new(),
             _turn: turn,
         })
     }
@@ -95,7 +98,10 @@ impl World {
         let _inside = Inside::enter();
         let mut state = state::lock();
         match spawned {
-            Ok(_) => state.make_ready(slot.id),
+            Ok(_) => {
+                state.make_ready(slot.id);
+                self.starting.push(slot.id);
+            }
             Err(_) => state.has_not_started(slot),
         }
         spawned.map(|_| slot.id)
@@ -104,6 +110,9 @@ impl World {
     /// Lets the threads run until none is ready, at the present time. Where
     /// threads only yield, time creeps, but not beyond `horizon`.
     pub fn run(&mut self, horizon: u64) -> Stopped {
+        for thread in self.starting.drain(..) {
+            await_begin(slot(thread));
+        }
         loop {
             {
                 let _inside = Inside::enter();
@@ -297,6 +306,11 @@ fn settle() {
         }
         raw::yield_now();
     }
+}
+
+fn slot(thread: ThreadId) -> &'static Slot {
+    let _inside = Inside::enter();
+    state::lock().thread(thread).slot
 }
 
 fn is_out_of_steps() -> bool {
