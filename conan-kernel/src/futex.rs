@@ -1,7 +1,7 @@
 //! The futex, emulated: the word is compared and the thread queued under the
 //! engine's lock, so that no wake can fall between.
 
-use std::sync::atomic::{AtomicU32, Ordering, fence};
+use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering, fence};
 
 use crate::decide::{self, Doing};
 use crate::executable;
@@ -131,7 +131,12 @@ fn wake(slot: Option<&'static Slot>, args: [usize; 6], count: usize, bitset: u32
 fn wake_managed(slot: Option<&'static Slot>, address: usize, count: usize, bitset: u32) -> usize {
     let _inside = Inside::enter();
     let mut state = match slot {
-        Some(slot) => decide::pause(state::enter(slot), slot, Doing::Wake(address)),
+        // A thread outside that waits here must not be kept waiting: it may
+        // be about to become one of ours.
+        Some(slot) if !is_outsider_at(address) => {
+            decide::pause(state::enter(slot), slot, Doing::Wake(address))
+        }
+        Some(slot) => state::enter(slot),
         None => state::lock(),
     };
     let by = slot.map(|slot| slot.id);
@@ -163,7 +168,7 @@ fn wake_managed(slot: Option<&'static Slot>, address: usize, count: usize, bitse
 fn wake_outside(slot: Option<&'static Slot>, mut args: [usize; 6], count: usize) -> isize {
     // At a shared word a thread of another process may wait.
     let is_private = args[1] & PRIVATE != 0;
-    if count == 0 || (is_private && !waiters_at(args[0]).is_any()) {
+    if count == 0 || (is_private && !is_outsider_at(args[0])) {
         return 0;
     }
     args[2] = count;
@@ -230,39 +235,71 @@ pub(crate) unsafe fn unmanaged(args: [usize; 6]) -> isize {
         }
     }
     let waits = matches!(operation & COMMAND, WAIT | WAIT_BITSET);
-    let _waiting = waits.then(|| waiters_at(args[0]).enter());
+    let _waiting = waits.then(|| waiters_at(args[0]).enter(args[0]));
     // SAFETY: the caller's own call.
     unsafe { raw::syscall(raw::FUTEX, args) }
 }
 
-/// How many threads outside wait at the addresses that share a place in the
-/// table. A wake by a managed thread goes on to the kernel only if there is
-/// one: a waiter counts itself before the kernel compares the word, and a
-/// waker looks after it has changed the word.
-static OUTSIDE_WAITERS: [Waiters; 256] = [const { Waiters(AtomicU32::new(0)) }; 256];
+/// Where threads outside wait, in groups by address. A wake by a managed
+/// thread goes on to the kernel only if there is one: a waiter enters before
+/// the kernel compares the word, and a waker looks after it has changed it.
+static OUTSIDE_WAITERS: [Waiters; 256] = [const { Waiters::new() }; 256];
 
-struct Waiters(AtomicU32);
+/// The waiters of one group. Nothing is allocated here: it may be the allocator
+/// that waits.
+struct Waiters {
+    addresses: [AtomicUsize; 4],
+    /// Those for whom there was no room.
+    others: AtomicU32,
+}
 
 fn waiters_at(address: usize) -> &'static Waiters {
     &OUTSIDE_WAITERS[(address >> 2) % OUTSIDE_WAITERS.len()]
 }
 
+fn is_outsider_at(address: usize) -> bool {
+    let waiters = waiters_at(address);
+    fence(Ordering::SeqCst);
+    let mut known = waiters.addresses.iter();
+    known.any(|known| known.load(Ordering::SeqCst) == address)
+        || waiters.others.load(Ordering::SeqCst) > 0
+}
+
 impl Waiters {
-    fn is_any(&self) -> bool {
-        fence(Ordering::SeqCst);
-        self.0.load(Ordering::SeqCst) > 0
+    const fn new() -> Self {
+        Self {
+            addresses: [const { AtomicUsize::new(0) }; 4],
+            others: AtomicU32::new(0),
+        }
     }
 
-    fn enter(&self) -> Waiting<'_> {
-        self.0.fetch_add(1, Ordering::SeqCst);
-        Waiting(self)
+    fn enter(&self, address: usize) -> Waiting<'_> {
+        let enters = |place: &&AtomicUsize| {
+            place
+                .compare_exchange(0, address, Ordering::SeqCst, Ordering::Relaxed)
+                .is_ok()
+        };
+        if let Some(place) = self.addresses.iter().find(enters) {
+            return Waiting::Known(place);
+        }
+        self.others.fetch_add(1, Ordering::SeqCst);
+        Waiting::Other(&self.others)
     }
 }
 
-struct Waiting<'w>(&'w Waiters);
+/// While this lives, a thread outside waits, or is about to.
+enum Waiting<'w> {
+    Known(&'w AtomicUsize),
+    Other(&'w AtomicU32),
+}
 
 impl Drop for Waiting<'_> {
     fn drop(&mut self) {
-        self.0.0.fetch_sub(1, Ordering::SeqCst);
+        match self {
+            Self::Known(place) => place.store(0, Ordering::SeqCst),
+            Self::Other(count) => {
+                count.fetch_sub(1, Ordering::SeqCst);
+            }
+        }
     }
 }

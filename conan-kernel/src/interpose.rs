@@ -226,6 +226,7 @@ unsafe extern "C" fn pthread_create(
     // SAFETY: libc has written the new thread's handle.
     let handle = unsafe { *thread };
     state.by_pthread.insert(handle, slot.id);
+    await_begin(slot);
     state.make_ready(slot.id);
     drop(decide::pause(state, creator, Doing::Continue));
     0
@@ -252,10 +253,20 @@ pub(crate) unsafe extern "C" fn begin(start: *mut c_void) -> *mut c_void {
 
 /// Makes the calling thread a managed one and waits for its first turn.
 pub(crate) fn enter_managed(slot: &'static crate::handover::Slot) {
-    slot.number.store(raw::thread_number(), Ordering::Relaxed);
+    slot.number.store(raw::thread_number(), Ordering::Release);
+    raw::wake_all(&slot.number);
     me::become_managed(slot);
     if handover().begin(slot) == Go::Released {
         me::become_free();
+    }
+}
+
+/// Waits until a new thread has come to [`enter_managed`]. On its way there it
+/// takes locks of std's own, in real time: a managed thread that came to one
+/// of them at the same moment would see a thread outside.
+pub(crate) fn await_begin(slot: &crate::handover::Slot) {
+    while slot.number.load(Ordering::Acquire) == 0 {
+        raw::wait(&slot.number, 0, None);
     }
 }
 

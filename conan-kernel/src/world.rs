@@ -6,7 +6,7 @@ use std::{io, thread};
 
 use crate::crew::{self, Crew};
 use crate::handover::{Slot, handover};
-use crate::interpose::{enter_managed, real_clock};
+use crate::interpose::{await_begin, enter_managed, real_clock};
 use crate::me::{self, Inside};
 use crate::raw;
 use crate::schedule::Strategy;
@@ -60,6 +60,8 @@ pub struct World {
     /// How often threads that had left were waited for and did not come back.
     in_vain: u32,
     crew: Option<Arc<Crew>>,
+    /// Threads that may not have begun.
+    starting: Vec<ThreadId>,
     _turn: MutexGuard<'static, ()>,
 }
 
@@ -89,6 +91,7 @@ impl World {
             late_answers: 0,
             in_vain: 0,
             crew: None,
+            starting: Vec::new(),
             _turn: turn,
         })
     }
@@ -107,7 +110,7 @@ impl World {
         job: impl FnOnce() + Send + 'static,
     ) -> io::Result<ThreadId> {
         let Some(crew) = self.crew.clone() else {
-            return Self::start(name, |slot| {
+            return self.start(name, |slot| {
                 move || {
                     enter_managed(slot);
                     job();
@@ -122,7 +125,7 @@ impl World {
             state.make_ready(slot.id);
             return Ok(slot.id);
         }
-        Self::start(name, |slot| {
+        self.start(name, |slot| {
             slot.berth.give(Box::new(job));
             move || crew::serve(slot)
         })
@@ -132,6 +135,7 @@ impl World {
     /// does before is nobody's business: its locks are shared with all other
     /// threads.
     fn start<B: FnOnce() + Send + 'static>(
+        &mut self,
         name: &str,
         body: impl FnOnce(&'static Slot) -> B,
     ) -> io::Result<ThreadId> {
@@ -145,7 +149,10 @@ impl World {
         let _inside = Inside::enter();
         let mut state = state::lock();
         match spawned {
-            Ok(_) => state.make_ready(slot.id),
+            Ok(_) => {
+                state.make_ready(slot.id);
+                self.starting.push(slot.id);
+            }
             Err(_) => state.has_not_started(slot),
         }
         spawned.map(|_| slot.id)
@@ -154,6 +161,9 @@ impl World {
     /// Lets the threads run until none is ready, at the present time. Where
     /// threads only yield, time creeps, but not beyond `horizon`.
     pub fn run(&mut self, horizon: u64) -> Stopped {
+        for thread in self.starting.drain(..) {
+            await_begin(slot(thread));
+        }
         loop {
             {
                 let _inside = Inside::enter();
@@ -410,6 +420,11 @@ fn settle() {
         }
         raw::yield_now();
     }
+}
+
+fn slot(thread: ThreadId) -> &'static Slot {
+    let _inside = Inside::enter();
+    state::lock().thread(thread).slot
 }
 
 fn is_out_of_steps() -> bool {
