@@ -4,7 +4,7 @@ use std::collections::HashSet;
 
 use crate::program::{Outcome, Program, Verdict};
 use crate::schedule::Schedule;
-use crate::search::{Progress, Replay, Search};
+use crate::search::{Bounds, Progress, Replay, Search};
 use crate::shrink::{Shrunk, shrink};
 use crate::token::Token;
 use crate::trace::Trace;
@@ -38,12 +38,11 @@ pub struct Exploration<F> {
 pub enum End<F> {
     /// The program fails.
     Failed(Box<Found<F>>),
-    /// Every schedule was tried, with so many preemptions at most if there is
-    /// a bound, and with so many waits that end for no reason.
+    /// Every schedule was tried, within these bounds.
     Exhausted {
-        /// The bound on preemptions.
-        preemptions: Option<usize>,
-        /// The bound on waits that end for no reason.
+        /// Those of the search.
+        bounds: Bounds,
+        /// How many waits could end for no reason.
         spurious: u32,
     },
     /// There was more to try, or may have been.
@@ -202,7 +201,7 @@ impl Explorer {
             return End::BoundReached(Bound::NotExact);
         }
         End::Exhausted {
-            preemptions: self.schedule.with(|search, _| search.preemption_bound()),
+            bounds: self.schedule.with(|search, _| search.bounds()),
             spurious: self.spurious,
         }
     }

@@ -39,7 +39,7 @@ pub use failure::{Failure, Panic, Stuck, Suspended, Waits, Why};
 pub use prng::Prng;
 pub use program::{Outcome, Program, Verdict};
 pub use schedule::Schedule;
-pub use search::{Dfs, Fixed, History, Pct, Pos, Progress, Random, Search};
+pub use search::{Bounds, Dfs, Fixed, History, Pct, Pos, Progress, Random, Search};
 pub use shrink::Shrunk;
 pub use threads::{Stage, Threads};
 pub use token::{Token, TokenError};

@@ -43,8 +43,8 @@ impl Schedule {
         deciding.spurious_left = deciding.spurious;
     }
 
-    /// What was decided in the last execution.
-    pub(crate) fn trace(&self) -> Trace {
+    /// What has been decided in the present execution, or in the last one.
+    pub fn trace(&self) -> Trace {
         self.deciding().trace.clone()
     }
 

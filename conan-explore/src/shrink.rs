@@ -4,11 +4,12 @@
 //! of a thread are moved together, so that fewer preemptions are left (after
 //! Jalbert and Sen, 2010), and decisions that are not the default are made so,
 //! more and more finely chosen ones of them (delta debugging, Zeller and
-//! Hildebrandt, 2002). What is kept is always what has really happened.
+//! Hildebrandt, 2002). In the end, schedules with fewer deviations are tried one
+//! after the other. What is kept is always what has really happened.
 
 use crate::program::{Outcome, Program};
 use crate::schedule::Schedule;
-use crate::search::{Replay, Search, Segments};
+use crate::search::{Dfs, Progress, Replay, Search, Segments};
 use crate::token::Token;
 use crate::trace::Trace;
 
@@ -44,12 +45,14 @@ pub(crate) fn shrink<P: Program>(
     if !shrinking.attempt(Replay::new(trace.choices())) {
         return None;
     }
-    let mut before = None;
-    while before != shrinking.size() {
-        before = shrinking.size();
+    loop {
+        let before = shrinking.size();
         shrinking.cut();
         shrinking.join_segments();
         shrinking.take_defaults();
+        if before == shrinking.size() && !shrinking.search() {
+            break;
+        }
     }
     let (failure, trace) = shrinking.best?;
     Some(Shrunk {
@@ -94,11 +97,14 @@ impl<P: Program> Shrinking<'_, P> {
     /// Executes the program once. True if it failed alike, and in a simpler
     /// way than ever before.
     fn attempt(&mut self, search: impl Search + 'static) -> bool {
+        self.execute(&Schedule::new(search, self.spurious))
+    }
+
+    fn execute(&mut self, schedule: &Schedule) -> bool {
         if self.left == 0 {
             return false;
         }
         self.left -= 1;
-        let schedule = Schedule::new(search, self.spurious);
         schedule.begin(0);
         let verdict = self.program.execute(schedule.clone());
         let Outcome::Failed(failure) = verdict.outcome else {
@@ -111,6 +117,34 @@ impl<P: Program> Shrinking<'_, P> {
         }
         self.best = Some((failure, trace));
         true
+    }
+
+    /// Tries the schedules with fewer preemptions, then those with fewer
+    /// deviations, as far as the replays go. True if one of them fails.
+    fn search(&mut self) -> bool {
+        let Some((preemptions, deviations, _)) = self.size() else {
+            return false;
+        };
+        let fewer_preemptions = preemptions.checked_sub(1);
+        let fewer_preemptions = fewer_preemptions.map(|bound| Dfs::new().preemptions(bound));
+        let fewer_deviations =
+            (0..deviations).map(|bound| Dfs::new().preemptions(preemptions).deviations(bound));
+        let mut simpler = fewer_preemptions.into_iter().chain(fewer_deviations);
+        simpler.any(|simpler| self.search_by(simpler))
+    }
+
+    fn search_by(&mut self, simpler: Dfs) -> bool {
+        let schedule = Schedule::new(simpler, self.spurious);
+        for _ in 0..self.left / 2 {
+            if self.execute(&schedule) {
+                return true;
+            }
+            let progress = schedule.with(|search, trace| search.end(trace));
+            if progress == Progress::Exhausted {
+                break;
+            }
+        }
+        false
     }
 
     /// Leaves the last decisions to the default: all, half, a quarter of them.

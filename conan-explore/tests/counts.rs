@@ -68,10 +68,29 @@ fn two_threads_have_as_many_schedules_within_a_bound_as_the_formula_says() {
             expected,
             "{points} points, bound {bound}"
         );
-        let End::Exhausted { preemptions, .. } = exploration.end else {
+        let End::Exhausted { bounds, .. } = exploration.end else {
             unreachable!("it was counted")
         };
-        assert_eq!(preemptions, Some(bound));
+        assert_eq!(bounds.preemptions, Some(bound));
+    }
+}
+
+#[test]
+fn two_threads_have_as_many_schedules_with_few_deviations_as_the_formula_says() {
+    for (points, bound) in [(3, 0), (3, 1), (3, 2), (5, 3)] {
+        let search = Dfs::new().deviations(bound);
+        let exploration = passes(&programs::points(2, points), search, 10_000);
+        // Each preemption is one; and to begin with the second thread is.
+        let halves = |bound| with_preemptions_up_to(bound, points as u64 + 1) / 2;
+        let expected = match bound as u64 {
+            0 => halves(0),
+            bound => halves(bound) + halves(bound - 1),
+        };
+        assert_eq!(
+            count(&exploration),
+            expected,
+            "{points} points, bound {bound}"
+        );
     }
 }
 

@@ -82,6 +82,8 @@ pub(crate) struct Course {
     pub(crate) last_turn: u64,
     /// The step of its last yield, and the events before it.
     pub(crate) last_yield: Option<(u64, u64)>,
+    /// Points at which it could go on, since then.
+    pub(crate) points: u32,
     pub(crate) aside: Aside,
 }
 
@@ -94,6 +96,7 @@ impl Course {
             ready_since: 0,
             last_turn: 0,
             last_yield: None,
+            points: 0,
             aside: Aside::No,
         }
     }
@@ -306,13 +309,19 @@ pub(crate) fn pause(
         return state;
     }
     state.deciding.events += 1;
-    state.revive();
     state.current = None;
     let thread = state.thread(slot.id);
     thread.phase = Phase::Ready;
     thread.course.comes_to(doing);
-    state.ready.push_front(slot.id);
-    match state.pass_the_turn(Some(slot.id), true) {
+    let next = if state.has_gone_on_for_long(slot.id) {
+        state.step_aside(slot.id);
+        state.choose()
+    } else {
+        state.revive();
+        state.ready.push_front(slot.id);
+        state.pass_the_turn(Some(slot.id), true)
+    };
+    match next {
         Some(next) if next.id == slot.id => state,
         next => {
             state::hand_over(state, slot, next);

@@ -4,7 +4,8 @@
 //! on at once. But a loop that yields until something happens must let it
 //! happen, whatever the strategy: a thread that yields for the second time
 //! goes behind those that were ready all the time and had no turn, until each
-//! of them has had one. (The rule is that of the model checker CHESS.) And
+//! of them has had one. (The rule is that of the model checker CHESS.) A thread
+//! that has come to very many points is taken to yield, too: it may spin. And
 //! when threads do nothing but yield, time has to creep, as it does elsewhere.
 
 use crate::state::{State, ThreadId};
@@ -12,6 +13,9 @@ use crate::state::{State, ThreadId};
 /// Yields of each ready thread, without one that waits, wakes or ends, after
 /// which time creeps though some of them may be busy.
 const MANY_YIELDS: u64 = 64;
+
+/// Points of a thread after which it is taken to spin.
+const MANY_POINTS: u32 = 1000;
 
 /// Why a thread that has yielded does not go on yet.
 #[derive(Debug, Default)]
@@ -39,12 +43,20 @@ impl State {
         let aside = self.aside(id);
         let now = (self.deciding.steps, self.deciding.events);
         let course = &mut self.thread(id).course;
+        course.points = 0;
         course.last_yield = Some(now);
         course.aside = aside;
         match course.aside {
             Aside::No => self.ready.push_back(id),
             _ => self.yielded.push_back(id),
         }
+    }
+
+    /// A thread has come to a point. True if it is to yield there.
+    pub(crate) fn has_gone_on_for_long(&mut self, id: ThreadId) -> bool {
+        let course = &mut self.thread(id).course;
+        course.points += 1;
+        course.points > MANY_POINTS
     }
 
     fn aside(&mut self, id: ThreadId) -> Aside {

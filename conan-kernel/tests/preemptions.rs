@@ -415,6 +415,31 @@ fn no_strategy_can_keep_threads_that_yield_from_letting_others_go_on() {
 }
 
 #[test]
+fn a_thread_that_spins_without_a_yield_lets_others_go_on_in_the_end() {
+    for decide in [first, last, stubborn] {
+        let mut world = world_with(By(decide));
+        let done = Arc::new(AtomicBool::new(false));
+        for _ in 0..2 {
+            let done = done.clone();
+            spawn(&mut world, "spins", move || {
+                while !done.load(Ordering::SeqCst) {
+                    point();
+                }
+            });
+        }
+        spawn(&mut world, "works", move || {
+            for _ in 0..5 {
+                point();
+            }
+            done.store(true, Ordering::SeqCst);
+        });
+        world.limit_steps(50_000);
+        assert_eq!(world.run(u64::MAX), Stopped::Quiescent);
+        assert!(all_finished(&world));
+    }
+}
+
+#[test]
 fn threads_that_only_yield_do_not_keep_a_run_from_its_end() {
     for has_points in [false, true] {
         let mut world = world_with(By(random(7)));

@@ -4,7 +4,7 @@
 
 use conan_kernel::{Choice, Kind, Point, Step};
 
-use super::{Progress, Search};
+use super::{Bounds, Progress, Search};
 use crate::trace::{Hash, Trace};
 
 /// Tries every schedule, depth first.
@@ -12,14 +12,15 @@ use crate::trace::{Hash, Trace};
 /// An execution repeats the decisions of the one before it up to the last at
 /// which something is left to try, decides differently there, and takes the
 /// default after that. When nothing is left, the space is exhausted: within the
-/// bound on preemptions, and as far as the engine sees what threads do.
+/// bounds, and as far as the engine sees what threads do.
 #[derive(Debug, Clone, Default)]
 pub struct Dfs {
-    bound: Option<usize>,
+    bounds: Bounds,
     uses_sleep_sets: bool,
     path: Vec<Node>,
     depth: usize,
     preemptions: usize,
+    deviations: usize,
     /// Threads that need not go first, and where they are: that was tried,
     /// and makes no difference.
     asleep: Vec<(usize, u64)>,
@@ -37,7 +38,7 @@ struct Node {
     fingerprint: u64,
     kind: Kind,
     options: Vec<Choice>,
-    /// Options beyond the first are preemptions that the bound forbids.
+    /// Only the default is within the bounds.
     is_bounded: bool,
     chosen: usize,
     /// Those that were asleep when the search came here.
@@ -45,7 +46,7 @@ struct Node {
 }
 
 impl Dfs {
-    /// Without a bound.
+    /// Without bounds.
     pub fn new() -> Self {
         Self::default()
     }
@@ -54,7 +55,15 @@ impl Dfs {
     /// than two.
     #[must_use]
     pub fn preemptions(mut self, bound: usize) -> Self {
-        self.bound = Some(bound);
+        self.bounds.preemptions = Some(bound);
+        self
+    }
+
+    /// Only schedules with so many decisions at most that are not the default.
+    /// (Emmi, Qadeer and Rakamarić, 2011, count much the same as *delays*.)
+    #[must_use]
+    pub fn deviations(mut self, bound: usize) -> Self {
+        self.bounds.deviations = Some(bound);
         self
     }
 
@@ -62,8 +71,8 @@ impl Dfs {
     /// accesses to different places, or of readings of the same.
     ///
     /// Only for programs that say *all* they do to shared memory by
-    /// [`access`](conan_kernel::access), and without a bound on preemptions:
-    /// of two such schedules it may forbid the one that is kept.
+    /// [`access`](conan_kernel::access), and without other bounds: of two
+    /// such schedules they may forbid the one that is kept.
     #[must_use]
     pub fn sleep_sets(mut self) -> Self {
         self.uses_sleep_sets = true;
@@ -71,7 +80,7 @@ impl Dfs {
     }
 
     fn uses_sleep_sets(&self) -> bool {
-        self.uses_sleep_sets && self.bound.is_none()
+        self.uses_sleep_sets && self.bounds == Bounds::default()
     }
 
     /// Goes past a point for the first time, or again.
@@ -87,12 +96,14 @@ impl Dfs {
             self.has_diverged = true;
             self.path.truncate(self.depth);
         }
-        let spent = self.bound.is_some_and(|bound| self.preemptions >= bound);
+        let bounds = self.bounds;
+        let spent = |bound: Option<usize>, count| bound.is_some_and(|bound| count >= bound);
         let mut node = Node {
             fingerprint,
             kind: point.kind,
             options: point.options.to_vec(),
-            is_bounded: point.interrupts && spent,
+            is_bounded: spent(bounds.deviations, self.deviations)
+                || point.interrupts && spent(bounds.preemptions, self.preemptions),
             chosen: 0,
             asleep: self.asleep.clone(),
         };
@@ -184,6 +195,7 @@ impl Search for Dfs {
     fn begin(&mut self, _: u64) {
         self.depth = 0;
         self.preemptions = 0;
+        self.deviations = 0;
         self.asleep.clear();
         self.is_redundant = false;
         self.has_diverged = false;
@@ -198,6 +210,7 @@ impl Search for Dfs {
         }
         let chosen = self.path[self.depth].chosen;
         self.preemptions += usize::from(point.is_preemption(chosen));
+        self.deviations += usize::from(chosen > 0);
         if self.uses_sleep_sets() {
             self.fall_asleep();
         }
@@ -234,7 +247,7 @@ impl Search for Dfs {
         (self.explored > 0.0).then(|| self.leaves / self.explored)
     }
 
-    fn preemption_bound(&self) -> Option<usize> {
-        self.bound
+    fn bounds(&self) -> Bounds {
+        self.bounds
     }
 }

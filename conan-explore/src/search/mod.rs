@@ -56,9 +56,9 @@ pub trait Search: Send {
         None
     }
 
-    /// The largest number of preemptions that it tries, if there is one.
-    fn preemption_bound(&self) -> Option<usize> {
-        None
+    /// What it does not go beyond.
+    fn bounds(&self) -> Bounds {
+        Bounds::default()
     }
 }
 
@@ -69,4 +69,13 @@ pub enum Progress {
     Open,
     /// Every schedule has been tried, within the search's own bounds.
     Exhausted,
+}
+
+/// What a schedule must not have more of, to be tried.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Bounds {
+    /// Preemptions.
+    pub preemptions: Option<usize>,
+    /// Decisions that are not the default.
+    pub deviations: Option<usize>,
 }

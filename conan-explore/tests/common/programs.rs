@@ -1,5 +1,5 @@
 //! Small programs, most of them wrong in a way that only some schedules show.
-//! Several are in the style of programs of the SCTBench collection (Thomson,
+//! Several are in the style of programs of the `SCTBench` collection (Thomson,
 //! Donaldson and Betts, 2014), written anew for std's primitives.
 //!
 //! Threads change places where they wait and wake, and where the programs say
@@ -8,7 +8,9 @@
 
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicBool, AtomicI64, AtomicUsize, Ordering};
-use std::sync::{Arc, Condvar, Mutex, MutexGuard};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, mpsc};
+use std::thread;
+use std::time::Duration;
 
 use conan_explore::{Failure, Program, Stage, Threads};
 use conan_kernel::point;
@@ -413,6 +415,57 @@ pub fn producer_consumer(items: usize) -> impl Failing {
         stage.check(move || match sum.load(Ordering::SeqCst) {
             right if right == items * (items - 1) => Ok(()),
             wrong => Err(format!("the sum is {wrong}")),
+        });
+    })
+}
+
+/// A thread starts others, which start one more each; they share a channel.
+pub fn children(count: usize) -> impl Failing {
+    Threads::new(move |stage: &mut Stage| {
+        stage.spawn("main", move || {
+            let (sender, receiver) = mpsc::channel();
+            let children: Vec<_> = (0..count)
+                .map(|number| {
+                    let sender = sender.clone();
+                    thread::spawn(move || {
+                        let other = sender.clone();
+                        let child = thread::spawn(move || other.send(10 * number).unwrap());
+                        sender.send(number).unwrap();
+                        child.join().unwrap();
+                    })
+                })
+                .collect();
+            drop(sender);
+            let sum: usize = receiver.iter().sum();
+            assert_eq!(sum, 11 * count * (count - 1) / 2);
+            for child in children {
+                child.join().unwrap();
+            }
+        });
+    })
+}
+
+/// Sleeps and time-outs that end at the same time.
+pub fn timers() -> impl Failing {
+    Threads::new(|stage: &mut Stage| {
+        let pair = Arc::new((Mutex::new(0), Condvar::new()));
+        for number in 0..3 {
+            let pair = pair.clone();
+            stage.spawn(&format!("sleeps {number}"), move || {
+                for _ in 0..2 {
+                    thread::sleep(Duration::from_secs(1));
+                    *pair.0.lock().unwrap() += 1;
+                    pair.1.notify_all();
+                    thread::yield_now();
+                }
+            });
+        }
+        stage.spawn("waits", move || {
+            let mut count = pair.0.lock().unwrap();
+            while *count < 6 {
+                let second = Duration::from_secs(1);
+                count = pair.1.wait_timeout(count, second).unwrap().0;
+            }
         });
     })
 }
