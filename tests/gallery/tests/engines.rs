@@ -31,10 +31,11 @@ const REAL_TIME: [&str; 7] = [
 
 /// Sequences in which the order of threads within a tick shows in the report;
 /// only `virtual` has one.
-const UNORDERED: [&str; 3] = [
+const UNORDERED: [&str; 4] = [
     "nobody_reads_or_writes_while_one_looks",
     "one_write_for_each_reader",
     "wake_time_not_in_the_list",
+    "events",
 ];
 
 /// Sequences that can run once in a process: they are about a static.
