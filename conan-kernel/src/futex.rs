@@ -8,7 +8,7 @@ use crate::executable;
 use crate::handover::Slot;
 use crate::me::{self, Inside};
 use crate::raw::{self, EAGAIN, EINVAL, ETIMEDOUT, Timespec};
-use crate::state::{self, ANY_MANAGED, Cause, State, ThreadId, Wake, WakeCall};
+use crate::state::{self, ANY_MANAGED, Cause, Reason, State, ThreadId, Wake, WakeCall};
 use crate::time;
 
 const COMMAND: usize = 0x7f;
@@ -159,6 +159,11 @@ fn wake_managed(slot: Option<&'static Slot>, address: usize, count: usize, bitse
     }
     state.remember_wake_call(address, WakeCall { by, tag, at, woke });
     if woken > 0 && slot.is_none() {
+        if let Some(thread) = woke
+            && !executable::has_static_at(address)
+        {
+            state.note_inexact(thread, Reason::WokenFromOutside);
+        }
         state::ring();
     }
     woken

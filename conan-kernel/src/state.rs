@@ -95,6 +95,9 @@ pub enum Reason {
     Blocked,
     /// A thread woke one that is not managed, and others had to wait for it.
     WokeOutside,
+    /// A thread was woken by one that is not managed: virtual time may have
+    /// moved on meanwhile.
+    WokenFromOutside,
 }
 
 /// What is known of a managed thread.
@@ -262,6 +265,16 @@ pub(crate) fn lock() -> Guard<'static, State> {
 }
 
 impl State {
+    /// Notes that the run is not exact because of `thread`.
+    pub(crate) fn note_inexact(&mut self, thread: ThreadId, reason: Reason) {
+        let tag = self.thread(thread).tag;
+        self.inexact.push(Inexact {
+            thread,
+            reason,
+            tag,
+        });
+    }
+
     /// Registers a thread that is about to start.
     pub(crate) fn register(&mut self, name: Option<&str>) -> &'static Slot {
         ANY_MANAGED.store(true, Ordering::SeqCst);

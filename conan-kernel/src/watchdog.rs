@@ -9,7 +9,7 @@ use std::thread;
 use crate::handover::handover;
 use crate::me::Inside;
 use crate::raw;
-use crate::state::{self, Inexact, Phase, Reason, SWITCHES, State};
+use crate::state::{self, Phase, Reason, SWITCHES, State};
 
 /// How often the owner looks, in nanoseconds of real time.
 pub(crate) const PERIOD_NS: u64 = 20_000_000;
@@ -114,20 +114,14 @@ impl Watchdog {
         if !too_long {
             return;
         }
-        let thread = state.thread(id);
-        let tag = thread.tag;
-        thread.phase = Phase::Outside;
+        state.thread(id).phase = Phase::Outside;
         state.outside += 1;
         let reason = if running {
             Reason::Running
         } else {
             Reason::Blocked
         };
-        state.inexact.push(Inexact {
-            thread: id,
-            reason,
-            tag,
-        });
+        state.note_inexact(id, reason);
         let next = state.choose();
         handover().bypass(next);
     }

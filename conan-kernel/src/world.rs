@@ -218,12 +218,7 @@ impl World {
                 return true;
             }
             if let Some(thread) = state.woke_outside.take() {
-                let tag = state.thread(thread).tag;
-                state.inexact.push(Inexact {
-                    thread,
-                    reason: Reason::WokeOutside,
-                    tag,
-                });
+                state.note_inexact(thread, Reason::WokeOutside);
                 self.answer_periods = ANSWER_PERIODS;
                 self.late_answers = 0;
             }

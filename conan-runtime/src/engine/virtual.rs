@@ -171,6 +171,9 @@ impl Session for VirtualSession {
                 }
                 Reason::Blocked => "a thread blocked in something that the engine does not see",
                 Reason::WokeOutside => "a thread woke one that the engine does not manage",
+                Reason::WokenFromOutside => {
+                    "a thread was woken by one that the engine does not manage"
+                }
             };
             let line = inexact.tag >> 32;
             let place = if line == 0 {
