@@ -25,8 +25,6 @@ pub(crate) struct Deciding {
     /// Scheduling points so far.
     pub(crate) steps: u64,
     pub(crate) limit: u64,
-    /// The last wake at an address that woke nobody.
-    missed: BTreeMap<usize, Wake>,
     /// What has happened, apart from yields.
     pub(crate) events: u64,
     /// Yields since a thread has waited, was woken or has ended.
@@ -42,7 +40,6 @@ impl Deciding {
             places: BTreeMap::new(),
             steps: 0,
             limit: u64::MAX,
-            missed: BTreeMap::new(),
             events: 0,
             yields: 0,
         }
@@ -227,21 +224,15 @@ impl State {
         self.ask(Kind::Spurious, Some(id), false) == 1
     }
 
-    /// A wake at this address woke so many.
-    pub(crate) fn has_woken(&mut self, address: usize, count: usize, wake: Wake) {
-        if self.deciding.is_fixed {
-            return;
-        }
-        if count == 0 {
-            self.deciding.missed.insert(address, wake);
-        } else {
-            self.deciding.missed.remove(&address);
-        }
-    }
-
     /// The last wake at this address, if it woke nobody.
     pub(crate) fn missed_at(&self, address: usize) -> Option<Wake> {
-        self.deciding.missed.get(&address).copied()
+        let call = self.last_wake_call(address)?;
+        call.woke.is_none().then_some(Wake {
+            by: call.by,
+            tag: call.tag,
+            timed_out: false,
+            at: call.at,
+        })
     }
 
     fn offer(&mut self, id: ThreadId) {

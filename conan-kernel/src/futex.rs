@@ -4,10 +4,11 @@
 use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering, fence};
 
 use crate::decide::{self, Doing};
+use crate::executable;
 use crate::handover::Slot;
 use crate::me::{self, Inside};
 use crate::raw::{self, EAGAIN, EINVAL, ETIMEDOUT, Timespec};
-use crate::state::{self, ANY_MANAGED, Cause, State, ThreadId, Wake};
+use crate::state::{self, ANY_MANAGED, Cause, State, ThreadId, Wake, WakeCall};
 use crate::time;
 
 const COMMAND: usize = 0x7f;
@@ -147,11 +148,16 @@ fn wake_managed(slot: Option<&'static Slot>, address: usize, count: usize, bitse
         timed_out: false,
         at,
     };
-    let mut woken = 0;
-    while woken < count && wake_one(&mut state, address, bitset, wake, count - woken) {
+    let (mut woken, mut woke) = (0, None);
+    while woken < count {
+        let left = count - woken;
+        let Some(one) = wake_one(&mut state, address, bitset, wake, left) else {
+            break;
+        };
+        woke = Some(one);
         woken += 1;
     }
-    state.has_woken(address, woken, wake);
+    state.remember_wake_call(address, WakeCall { by, tag, at, woke });
     if woken > 0 && slot.is_none() {
         state::ring();
     }
@@ -168,8 +174,11 @@ fn wake_outside(slot: Option<&'static Slot>, mut args: [usize; 6], count: usize)
     args[2] = count;
     // SAFETY: the caller's own call, for fewer threads.
     let others = unsafe { raw::syscall(raw::FUTEX, args) };
+    // At a lock of the whole program a thread outside has waited for its turn,
+    // not for a question.
     if let Some(slot) = slot
         && others > 0
+        && !executable::has_static_at(args[0])
     {
         let _inside = Inside::enter();
         state::lock().woke_outside = Some(slot.id);
@@ -178,13 +187,16 @@ fn wake_outside(slot: Option<&'static Slot>, mut args: [usize; 6], count: usize)
 }
 
 /// Wakes one of the waiters; `left` is how many may still be woken.
-fn wake_one(state: &mut State, address: usize, bitset: u32, wake: Wake, left: usize) -> bool {
-    let Some(queue) = state.queues.get(&address) else {
-        return false;
-    };
+fn wake_one(
+    state: &mut State,
+    address: usize,
+    bitset: u32,
+    wake: Wake,
+    left: usize,
+) -> Option<ThreadId> {
+    let queue = state.queues.get(&address)?;
     let matches = |id: &&ThreadId| state.threads[id.0].bitset & bitset != 0;
-    let first = queue.iter().find(matches).copied();
-    let Some(first) = first else { return false };
+    let first = queue.iter().find(matches).copied()?;
     let chosen = if state.decides() {
         let matching: Vec<_> = queue.iter().filter(matches).copied().collect();
         matching[state.whom(&matching, left, wake.by)]
@@ -192,7 +204,7 @@ fn wake_one(state: &mut State, address: usize, bitset: u32, wake: Wake, left: us
         first
     };
     state.end_wait(chosen, wake);
-    true
+    Some(chosen)
 }
 
 /// A futex call of a thread outside: it may have to wake managed ones.

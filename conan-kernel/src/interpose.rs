@@ -7,6 +7,8 @@ use std::ffi::{c_char, c_int, c_long, c_void};
 use std::mem;
 use std::sync::atomic::{AtomicPtr, Ordering};
 
+use crate::bottom::{self, Routine, Start};
+use crate::crew::Destructor;
 use crate::decide::{self, Doing};
 use crate::futex;
 use crate::handover::{Go, handover};
@@ -51,11 +53,12 @@ impl Real {
 
 static REAL_CREATE: Real = Real::new(c"pthread_create");
 static REAL_JOIN: Real = Real::new(c"pthread_join");
+static REAL_AT_EXIT: Real = Real::new(c"__cxa_thread_atexit_impl");
 static REAL_CLOCK: Real = Real::new(c"clock_gettime");
 
-type Routine = unsafe extern "C" fn(*mut c_void) -> *mut c_void;
 type Create = unsafe extern "C" fn(*mut usize, *const c_void, Routine, *mut c_void) -> c_int;
 type Join = unsafe extern "C" fn(usize, *mut *mut c_void) -> c_int;
+type AtExit = unsafe extern "C" fn(Destructor, *mut c_void, *mut c_void) -> c_int;
 type Clock = unsafe extern "C" fn(c_int, *mut Timespec) -> c_int;
 
 /// Turns the kernel's result into libc's: -1 and `errno`.
@@ -180,13 +183,6 @@ unsafe extern "C" fn clock_nanosleep(
     -result as c_int
 }
 
-/// What a new managed thread begins with.
-struct Start {
-    routine: Routine,
-    argument: *mut c_void,
-    slot: &'static crate::handover::Slot,
-}
-
 #[unsafe(no_mangle)]
 unsafe extern "C" fn pthread_create(
     thread: *mut usize,
@@ -197,20 +193,30 @@ unsafe extern "C" fn pthread_create(
     // SAFETY: libc's function of this name and type.
     let real: Create = unsafe { mem::transmute(REAL_CREATE.get()) };
     crate::selfcheck::SEEN_CREATE.store(true, Ordering::Relaxed);
+    // SAFETY: `begin` takes what `start` points to, once.
+    let create =
+        |start: *mut Start| unsafe { real(thread, attributes, bottom::begin, start.cast()) };
+    let start = |slot, enters| {
+        Box::into_raw(Box::new(Start {
+            bottom: 0,
+            routine,
+            argument,
+            slot,
+            enters,
+        }))
+    };
     let Some(creator) = me::managed() else {
+        if let Some(slot) = me::take_spawning() {
+            return create(start(slot, false));
+        }
         // SAFETY: the caller's own call.
         return unsafe { real(thread, attributes, routine, argument) };
     };
     let _inside = Inside::enter();
     let mut state = state::enter(creator);
     let slot = state.register(None);
-    let start = Box::into_raw(Box::new(Start {
-        routine,
-        argument,
-        slot,
-    }));
-    // SAFETY: `begin` takes what `start` points to, once.
-    let error = unsafe { real(thread, attributes, begin, start.cast()) };
+    let start = start(slot, true);
+    let error = create(start);
     if error != 0 {
         state.has_not_started(slot);
         // SAFETY: no thread was started that could have taken it.
@@ -226,16 +232,21 @@ unsafe extern "C" fn pthread_create(
     0
 }
 
-/// Where a thread begins that a managed one has created.
-unsafe extern "C" fn begin(start: *mut c_void) -> *mut c_void {
+/// Where a managed thread begins.
+pub(crate) unsafe extern "C" fn begin(start: *mut c_void) -> *mut c_void {
     // SAFETY: `pthread_create` above has made it for this thread alone.
     let start = unsafe { Box::from_raw(start.cast::<Start>()) };
     let Start {
+        bottom,
         routine,
         argument,
         slot,
+        enters,
     } = *start;
-    enter_managed(slot);
+    slot.bottom.set(bottom);
+    if enters {
+        enter_managed(slot);
+    }
     // SAFETY: the creator's own routine and argument.
     unsafe { routine(argument) }
 }
@@ -261,10 +272,12 @@ pub(crate) fn await_begin(slot: &crate::handover::Slot) {
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn pthread_join(thread: usize, result: *mut *mut c_void) -> c_int {
+    let mut is_managed = false;
     if let Some(slot) = me::managed() {
         let _inside = Inside::enter();
         let mut state = state::enter(slot);
         if let Some(id) = state.by_pthread.remove(&thread) {
+            is_managed = true;
             state = decide::pause(state, slot, Doing::Join(id));
             if state.thread(id).phase != Phase::Finished {
                 state::block(state, slot, Cause::Join(id), None);
@@ -273,15 +286,47 @@ unsafe extern "C" fn pthread_join(thread: usize, result: *mut *mut c_void) -> c_
     }
     // SAFETY: libc's function of this name and type.
     let real: Join = unsafe { mem::transmute(REAL_JOIN.get()) };
+    // A managed one has come to its end, but for what the system does then.
+    let joins = |joins| {
+        if let Some(slot) = me::managed().filter(|_| is_managed) {
+            slot.is_joining.store(joins, Ordering::Relaxed);
+        }
+    };
+    joins(true);
     // SAFETY: the caller's own call.
-    unsafe { real(thread, result) }
+    let error = unsafe { real(thread, result) };
+    joins(false);
+    error
+}
+
+/// How std has thread-locals dropped at a thread's end. Those of a crew's job
+/// are dropped at the job's.
+#[unsafe(no_mangle)]
+unsafe extern "C" fn __cxa_thread_atexit_impl(
+    destructor: Destructor,
+    object: *mut c_void,
+    library: *mut c_void,
+) -> c_int {
+    if let Some(slot) = me::slot()
+        && slot.berth.is_taken()
+    {
+        let _inside = Inside::enter();
+        slot.berth.at_end(destructor, object);
+        return 0;
+    }
+    // SAFETY: libc's function of this name and type.
+    let real: AtExit = unsafe { mem::transmute(REAL_AT_EXIT.get()) };
+    // SAFETY: the caller's own call.
+    unsafe { real(destructor, object, library) }
 }
 
 /// A thread that runs on another's behalf has that one's alternate stack: its
 /// own would be taken from under the others when it ends.
 #[unsafe(no_mangle)]
 unsafe extern "C" fn sigaltstack(new: *const c_void, old: *mut c_void) -> c_int {
-    if me::slot().is_some() && !new.is_null() && old.is_null() {
+    let is_carried =
+        me::slot().is_some_and(|slot| slot.number.load(Ordering::Relaxed) != raw::thread_number());
+    if is_carried && !new.is_null() && old.is_null() {
         return 0;
     }
     // SAFETY: the caller's own call.
@@ -300,6 +345,7 @@ pub(crate) fn anchor() -> usize {
         pthread_create as *const () as usize,
         pthread_join as *const () as usize,
         sigaltstack as *const () as usize,
+        __cxa_thread_atexit_impl as *const () as usize,
     ];
     std::hint::black_box(addresses)
         .iter()

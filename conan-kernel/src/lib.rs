@@ -18,7 +18,10 @@
 )))]
 compile_error!("conan-kernel runs on Linux with glibc, on x86-64 and aarch64 only");
 
+mod bottom;
+mod crew;
 mod decide;
+mod executable;
 mod fair;
 mod futex;
 mod handover;
@@ -34,9 +37,12 @@ mod time;
 mod watchdog;
 mod world;
 
+pub use crew::Crew;
 pub use decide::{access, point};
 pub use point::{Access, Choice, Kind, Place, Point, Step};
 pub use schedule::{Decision, Fifo, Recorded, Strategy};
 pub use selfcheck::{Unavailable, available};
-pub use state::{Blocked, Cause, Inexact, Reason, ThreadId, ThreadInfo, Wake};
-pub use world::{Stopped, World, aside, current_thread, last_wake, park, set_tag, unpark};
+pub use state::{Blocked, Cause, Inexact, Reason, ThreadId, ThreadInfo, Wake, WakeCall};
+pub use world::{
+    Stopped, World, aside, current_number, current_thread, last_wake, park, set_tag, unpark,
+};

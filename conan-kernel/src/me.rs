@@ -11,6 +11,8 @@ thread_local! {
     static SLOT: Cell<Option<&'static Slot>> = const { Cell::new(None) };
     // A managed thread that was let go; it comes back when it waits.
     static FREE: Cell<Option<&'static Slot>> = const { Cell::new(None) };
+    // The place of a thread that the owner of a world is about to start.
+    static SPAWNING: Cell<Option<&'static Slot>> = const { Cell::new(None) };
     static INSIDE: Cell<u32> = const { Cell::new(0) };
     static END: End = const { End(Cell::new(false)) };
 }
@@ -49,6 +51,20 @@ pub(crate) fn free() -> Option<&'static Slot> {
 /// A thread that was let go is managed again.
 pub(crate) fn come_back() {
     SLOT.set(FREE.take());
+}
+
+/// The calling thread is not managed any longer, and will not be again.
+pub(crate) fn dismiss() {
+    SLOT.take();
+}
+
+/// The next thread that the calling thread starts is to become a managed one.
+pub(crate) fn set_spawning(slot: &'static Slot) {
+    SPAWNING.set(Some(slot));
+}
+
+pub(crate) fn take_spawning() -> Option<&'static Slot> {
+    SPAWNING.take()
 }
 
 /// While this lives, the interposed functions pass through.

@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 
 use crate::decide::{Course, Deciding, Doing};
+use crate::executable;
 use crate::handover::{Go, Next, Slot, handover};
 use crate::lock::{Guard, Lock};
 use crate::me;
@@ -58,6 +59,22 @@ pub struct Wake {
     pub at: u64,
 }
 
+/// The last wake at an address, whether anybody waited there or not.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct WakeCall {
+    /// The thread that made it; nothing for a thread outside.
+    pub by: Option<ThreadId>,
+    /// What that one had said of itself.
+    pub tag: u64,
+    /// Virtual nanoseconds.
+    pub at: u64,
+    /// The thread that it woke last; nothing if nobody waited.
+    pub woke: Option<ThreadId>,
+}
+
+/// How many addresses are remembered, at most.
+const WAKE_CALLS: usize = 1024;
+
 /// Why a run was not exact.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Inexact {
@@ -100,7 +117,7 @@ pub struct ThreadInfo {
     /// Its number in its world: 0 is the first that was started.
     pub number: usize,
     /// If it waits for a wake: the last one where it waits, if that came too
-    /// early and woke nobody. Not known under [`Fifo`](crate::Fifo).
+    /// early and woke nobody.
     pub missed: Option<Wake>,
 }
 
@@ -131,6 +148,27 @@ pub(crate) struct Thread {
     pub(crate) course: Course,
 }
 
+impl Thread {
+    /// A thread that has not begun. The one with a number is so many threads
+    /// after the first of its world; a component's has no name.
+    fn new(slot: &'static Slot, name: Option<&str>, number: usize) -> Self {
+        Self {
+            slot,
+            is_member: true,
+            name: name.map(str::to_owned),
+            is_component: name.is_none(),
+            phase: Phase::Ready,
+            bitset: u32::MAX,
+            timer: None,
+            last_wake: None,
+            tag: 0,
+            reads: 0,
+            joiners: Vec::new(),
+            course: Course::new(number),
+        }
+    }
+}
+
 pub(crate) struct State {
     /// True while a world is open.
     pub(crate) open: bool,
@@ -147,6 +185,11 @@ pub(crate) struct State {
     pub(crate) queues: BTreeMap<usize, VecDeque<ThreadId>>,
     pub(crate) timers: BTreeMap<(u64, u64), ThreadId>,
     pub(crate) by_pthread: BTreeMap<usize, ThreadId>,
+    /// Threads that have begun to wait at a static variable, and that nobody
+    /// has waited for yet.
+    pub(crate) at_statics: Vec<ThreadId>,
+    /// The last wakes at addresses, one for all that share a place.
+    wake_calls: Vec<Option<(usize, WakeCall)>>,
     pub(crate) strategy: Option<Box<dyn Strategy>>,
     pub(crate) deciding: Deciding,
     pub(crate) now: u64,
@@ -182,6 +225,8 @@ static STATE: Lock<State> = Lock::new(State {
     queues: BTreeMap::new(),
     timers: BTreeMap::new(),
     by_pthread: BTreeMap::new(),
+    at_statics: Vec::new(),
+    wake_calls: Vec::new(),
     strategy: None,
     deciding: Deciding::new(),
     now: 0,
@@ -231,20 +276,7 @@ impl State {
             None => Slot::new(ThreadId(self.threads.len())),
         };
         self.members.push(slot.id);
-        let thread = Thread {
-            slot,
-            is_member: true,
-            name: name.map(str::to_owned),
-            is_component: name.is_none(),
-            phase: Phase::Ready,
-            bitset: u32::MAX,
-            timer: None,
-            last_wake: None,
-            tag: 0,
-            reads: 0,
-            joiners: Vec::new(),
-            course: Course::new(self.members.len() - 1),
-        };
+        let thread = Thread::new(slot, name, self.members.len() - 1);
         match free {
             Some(id) => *self.thread(id) = thread,
             None => self.threads.push(thread),
@@ -252,9 +284,34 @@ impl State {
         slot
     }
 
+    /// A thread of a crew is of this world now.
+    pub(crate) fn enlist(&mut self, slot: &'static Slot, name: &str) {
+        self.members.push(slot.id);
+        let thread = Thread::new(slot, Some(name), self.members.len() - 1);
+        *self.thread(slot.id) = thread;
+    }
+
+    /// A thread has come to its end: whoever waits for that goes on.
+    fn end(&mut self, id: ThreadId) {
+        let at = self.now;
+        let thread = self.thread(id);
+        thread.phase = Phase::Finished;
+        let wake = Wake {
+            by: Some(id),
+            tag: thread.tag,
+            timed_out: false,
+            at,
+        };
+        for joiner in std::mem::take(&mut thread.joiners) {
+            self.end_wait(joiner, wake);
+        }
+        self.progress();
+    }
+
     /// The thread that was to use this place could not be started.
     pub(crate) fn has_not_started(&mut self, slot: &'static Slot) {
         self.thread(slot.id).phase = Phase::Finished;
+        drop(slot.berth.take());
         slot.vacate();
     }
 
@@ -276,6 +333,22 @@ impl State {
         self.idle_rounds = 0;
         self.deciding.events += 1;
         self.deciding.yields = 0;
+    }
+
+    pub(crate) fn forget_wake_calls(&mut self) {
+        self.wake_calls.clear();
+        self.wake_calls.resize(WAKE_CALLS, None);
+    }
+
+    pub(crate) fn remember_wake_call(&mut self, address: usize, call: WakeCall) {
+        if let Some(place) = self.wake_calls.get_mut((address >> 2) % WAKE_CALLS) {
+            *place = Some((address, call));
+        }
+    }
+
+    pub(crate) fn last_wake_call(&self, address: usize) -> Option<WakeCall> {
+        let (of, call) = (*self.wake_calls.get((address >> 2) % WAKE_CALLS)?)?;
+        (of == address).then_some(call)
     }
 
     pub(crate) fn next_deadline(&self) -> Option<u64> {
@@ -360,7 +433,12 @@ impl State {
         // Beyond what the kernel itself can count to: never.
         let deadline = deadline.filter(|&deadline| deadline < i64::MAX as u64);
         match cause {
-            Cause::Futex(address) => self.queues.entry(address).or_default().push_back(id),
+            Cause::Futex(address) => {
+                self.queues.entry(address).or_default().push_back(id);
+                if executable::has_static_at(address) {
+                    self.at_statics.push(id);
+                }
+            }
             Cause::Join(other) => self.thread(other).joiners.push(id),
             Cause::Sleep | Cause::Park => {}
         }
@@ -526,24 +604,17 @@ pub(crate) fn wake_for_nothing(mut state: Guard<'static, State>, slot: &'static 
 /// The calling managed thread has come to its end.
 pub(crate) fn finish(slot: &'static Slot) {
     let mut state = enter(slot);
-    let at = state.now;
-    let tag = state.thread(slot.id).tag;
-    state.thread(slot.id).phase = Phase::Finished;
-    let joiners = std::mem::take(&mut state.thread(slot.id).joiners);
-    for joiner in joiners {
-        let by = Some(slot.id);
-        state.end_wait(
-            joiner,
-            Wake {
-                by,
-                tag,
-                timed_out: false,
-                at,
-            },
-        );
-    }
-    state.progress();
+    state.end(slot.id);
     let has_turn = state.current == Some(slot.id);
     let next = has_turn.then(|| state.choose());
     handover().leave(state, slot, next);
+}
+
+/// The calling managed thread has come to the end of its job, and waits for
+/// the next one.
+pub(crate) fn rest(slot: &'static Slot) -> Go {
+    let mut state = enter(slot);
+    state.end(slot.id);
+    let next = state.choose();
+    handover().pass(state, slot, next)
 }

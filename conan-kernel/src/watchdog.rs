@@ -92,10 +92,14 @@ impl Watchdog {
             };
         }
         let Some(id) = state.current else { return };
-        let Some(number) = handover().number(state.thread(id).slot) else {
+        let slot = state.thread(id).slot;
+        let Some(number) = handover().number(slot) else {
             // The system has not let it begin yet.
             return;
         };
+        if slot.is_joining.load(Ordering::Relaxed) {
+            return;
+        }
         let running = is_running(number);
         let alone = state.ready.is_empty() && state.yielded.is_empty();
         let too_long = if running {
@@ -144,6 +148,17 @@ impl State {
                     && handover().number(thread.slot).is_some_and(is_running)
             })
     }
+}
+
+/// True if any thread of the process runs besides the calling one.
+pub(crate) fn is_any_other_running() -> bool {
+    let own = raw::thread_number();
+    let Ok(tasks) = fs::read_dir("/proc/self/task") else {
+        return false;
+    };
+    tasks
+        .filter_map(|task| task.ok()?.file_name().to_str()?.parse().ok())
+        .any(|number: u32| number != own && is_running(number))
 }
 
 /// Nanoseconds that a thread has had a processor for.

@@ -1,9 +1,10 @@
 //! Worlds: managed threads and their clock, in the hands of an owner.
 
 use std::sync::atomic::Ordering;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::{io, thread};
 
+use crate::crew::{self, Crew};
 use crate::handover::{Slot, handover};
 use crate::interpose::{await_begin, enter_managed, real_clock};
 use crate::me::{self, Inside};
@@ -12,9 +13,10 @@ use crate::schedule::Strategy;
 use crate::selfcheck::{Unavailable, available};
 use crate::state::{
     self, BELL, Blocked, Cause, Inexact, Phase, Reason, SWITCHES, ThreadId, ThreadInfo, Wake,
+    WakeCall,
 };
 use crate::time::CLOCK_MONOTONIC;
-use crate::watchdog::PERIOD_NS;
+use crate::watchdog::{self, PERIOD_NS};
 
 /// One world at a time: the next owner waits.
 static TURN: Mutex<()> = Mutex::new(());
@@ -27,6 +29,11 @@ const COMPUTING_PERIODS: u32 = 100;
 /// How many periods it waits for the answer of a thread outside that one of
 /// its own has woken.
 const ANSWER_PERIODS: u32 = 5;
+/// And how many more, at most, while threads outside run.
+const LATE_ANSWERS: u32 = 50;
+
+/// How often it lingers at most for a lock of the whole program.
+const STATICS_ROUNDS: u32 = 250;
 
 /// How long it lingers, in nanoseconds of real time.
 const LINGER_NS: u64 = 2_000_000;
@@ -49,6 +56,10 @@ pub struct World {
     outside_periods: u32,
     outside_switches: u32,
     answer_periods: u32,
+    late_answers: u32,
+    /// How often threads that had left were waited for and did not come back.
+    in_vain: u32,
+    crew: Option<Arc<Crew>>,
     /// Threads that may not have begun.
     starting: Vec<ThreadId>,
     _turn: MutexGuard<'static, ()>,
@@ -68,6 +79,8 @@ impl World {
         state.strategy = Some(Box::new(strategy));
         state.now = state.now.max(real_now);
         state.inexact.clear();
+        state.forget_wake_calls();
+        state.at_statics.clear();
         state.woke_outside = None;
         drop(state);
         handover().board();
@@ -75,9 +88,19 @@ impl World {
             outside_periods: 0,
             outside_switches: 0,
             answer_periods: 0,
+            late_answers: 0,
+            in_vain: 0,
+            crew: None,
             starting: Vec::new(),
             _turn: turn,
         })
+    }
+
+    /// Threads of the world's owner come from a crew, and go back to it.
+    #[must_use]
+    pub fn with_crew(mut self, crew: &Arc<Crew>) -> Self {
+        self.crew = Some(Arc::clone(crew));
+        self
     }
 
     /// Starts a managed thread. It runs when its turn comes.
@@ -86,14 +109,42 @@ impl World {
         name: &str,
         job: impl FnOnce() + Send + 'static,
     ) -> io::Result<ThreadId> {
+        let Some(crew) = self.crew.clone() else {
+            return self.start(name, |slot| {
+                move || {
+                    enter_managed(slot);
+                    job();
+                }
+            });
+        };
+        if let Some(slot) = crew.take(name) {
+            slot.berth.give(Box::new(job));
+            let _inside = Inside::enter();
+            let mut state = state::lock();
+            state.enlist(slot, name);
+            state.make_ready(slot.id);
+            return Ok(slot.id);
+        }
+        self.start(name, |slot| {
+            slot.berth.give(Box::new(job));
+            move || crew::serve(slot)
+        })
+    }
+
+    /// Starts a thread of the system's that becomes a managed one. What std
+    /// does before is nobody's business: its locks are shared with all other
+    /// threads.
+    fn start<B: FnOnce() + Send + 'static>(
+        &mut self,
+        name: &str,
+        body: impl FnOnce(&'static Slot) -> B,
+    ) -> io::Result<ThreadId> {
         let slot = {
             let _inside = Inside::enter();
             state::lock().register(Some(name))
         };
-        let body = move || {
-            enter_managed(slot);
-            job();
-        };
+        me::set_spawning(slot);
+        let body = body(slot);
         let spawned = thread::Builder::new().name(name.to_owned()).spawn(body);
         let _inside = Inside::enter();
         let mut state = state::lock();
@@ -127,7 +178,7 @@ impl World {
             if is_out_of_steps() {
                 return Stopped::OutOfSteps;
             }
-            if self.wait_for_outsiders() {
+            if self.wait_for_outsiders() || self.wait_at_statics() {
                 continue;
             }
             let _inside = Inside::enter();
@@ -174,6 +225,7 @@ impl World {
                     tag,
                 });
                 self.answer_periods = ANSWER_PERIODS;
+                self.late_answers = 0;
             }
             let switches = SWITCHES.load(Ordering::Relaxed);
             if state.outside == 0 || switches != self.outside_switches {
@@ -185,17 +237,64 @@ impl World {
                 (_, true) => COMPUTING_PERIODS,
                 (_, false) => OUTSIDE_PERIODS,
             };
+            // One that kept everybody waiting in vain is waited for less the
+            // next time.
+            let patience = patience >> self.in_vain.min(8);
             if self.outside_periods < patience {
                 // Real input and output that ends by itself is waited for.
                 self.outside_periods += 1;
             } else if self.answer_periods > 0 {
-                self.answer_periods -= 1;
+                // On a busy machine it takes its time.
+                if self.answer_periods > 1
+                    || self.late_answers == LATE_ANSWERS
+                    || !watchdog::is_any_other_running()
+                {
+                    self.answer_periods -= 1;
+                } else {
+                    self.late_answers += 1;
+                }
             } else {
+                self.in_vain += u32::from(patience > 0);
                 return false;
             }
         }
         raw::wait(&BELL, bell, Some(PERIOD_NS));
         true
+    }
+
+    /// A lock of the whole program, such as that of standard output, is not
+    /// held for long: whoever waits for one gets a moment of real time, once,
+    /// before virtual time moves. True if there may be something to run.
+    fn wait_at_statics(&mut self) -> bool {
+        {
+            let _inside = Inside::enter();
+            let mut state = state::lock();
+            let begun = std::mem::take(&mut state.at_statics);
+            let waits = |id: &ThreadId| {
+                let thread = &state.threads[id.0];
+                thread.is_member && matches!(thread.phase, Phase::Blocked(_))
+            };
+            if !begun.iter().any(waits) {
+                return false;
+            }
+        }
+        // One that has such a lock runs, or would if it had a processor.
+        let mut idle = 0;
+        for _ in 0..STATICS_ROUNDS {
+            if self.linger() {
+                return true;
+            }
+            // It may have been about to wake one when we looked.
+            idle = if watchdog::is_any_other_running() {
+                0
+            } else {
+                idle + 1
+            };
+            if idle == 3 {
+                break;
+            }
+        }
+        false
     }
 
     /// Gives threads outside a moment of real time to wake one of this world's:
@@ -276,6 +375,18 @@ impl World {
         slot.backtrace()
     }
 
+    /// How the last wait of a thread came to its end.
+    pub fn last_wake_of(&self, id: ThreadId) -> Option<Wake> {
+        let _inside = Inside::enter();
+        state::lock().thread(id).last_wake
+    }
+
+    /// The last wake in this world at an address where a thread waits.
+    pub fn last_wake_call(&self, address: usize) -> Option<WakeCall> {
+        let _inside = Inside::enter();
+        state::lock().last_wake_call(address)
+    }
+
     /// Why the run was not exact so far; nothing if it was.
     pub fn inexact(&self) -> Vec<Inexact> {
         let _inside = Inside::enter();
@@ -290,8 +401,11 @@ impl Drop for World {
     fn drop(&mut self) {
         let _inside = Inside::enter();
         let mut state = state::lock();
-        state.close();
+        let rested = state.close();
         drop(state);
+        if let Some(crew) = &self.crew {
+            crew.put(rested);
+        }
         handover().land();
     }
 }
@@ -319,7 +433,9 @@ fn is_out_of_steps() -> bool {
 }
 
 impl state::State {
-    fn close(&mut self) {
+    /// Returns the threads of a crew that have nothing to do.
+    fn close(&mut self) -> Vec<(String, &'static Slot)> {
+        let mut rested = Vec::new();
         self.open = false;
         self.strategy = None;
         self.deciding.end();
@@ -346,7 +462,13 @@ impl state::State {
                 _ => None,
             };
             if phase == Phase::Finished {
-                self.free.insert(id);
+                let thread = self.thread(id);
+                if thread.slot.berth.is_taken() {
+                    let name = thread.name.take().unwrap_or_default();
+                    rested.push((name, thread.slot));
+                } else {
+                    self.free.insert(id);
+                }
                 continue;
             }
             // A pool's idle worker may be woken again by whoever uses the pool.
@@ -361,6 +483,7 @@ impl state::State {
                 self.leave_queue(address, id);
             }
         }
+        rested
     }
 }
 
@@ -374,6 +497,14 @@ pub fn aside<R>(code: impl FnOnce() -> R) -> R {
 /// The managed thread that calls this, if it is one.
 pub fn current_thread() -> Option<ThreadId> {
     me::slot().map(|slot| slot.id)
+}
+
+/// The number of the calling managed thread in its world: 0 is the first that
+/// was started.
+pub fn current_number() -> Option<usize> {
+    let slot = me::slot()?;
+    let _inside = Inside::enter();
+    Some(state::lock().thread(slot.id).course.number)
 }
 
 /// Suspends the calling managed thread until the owner of its world calls
@@ -420,10 +551,14 @@ pub fn unpark(id: ThreadId) {
     }
 }
 
-/// Says something about the calling thread, for whoever looks at it later.
+/// Says something about the calling thread, for whoever looks at it later. What
+/// woke it before is forgotten.
 pub fn set_tag(tag: u64) {
     if let Some(slot) = me::managed() {
         let _inside = Inside::enter();
-        state::enter(slot).thread(slot.id).tag = tag;
+        let mut state = state::enter(slot);
+        let thread = state.thread(slot.id);
+        thread.tag = tag;
+        thread.last_wake = None;
     }
 }

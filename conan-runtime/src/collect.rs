@@ -56,8 +56,12 @@ impl Collector {
                 thread,
                 tick,
                 place,
+                woken,
             } => {
                 let call = What::Call(place);
+                if woken.is_some() {
+                    timeline.add(tick, thread, What::WokenInVain(woken));
+                }
                 timeline.suspend(tick, thread, call);
             }
             Event::Woken { thread, tick, by } => timeline.add(tick, thread, What::Woken(by)),

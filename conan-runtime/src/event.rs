@@ -79,6 +79,8 @@ pub enum Event {
         tick: u64,
         /// The call.
         place: Place,
+        /// Who woke it in this tick, only for it to wait again.
+        woken: Option<String>,
     },
     /// A thread that was suspended has come out of its call.
     Woken {

@@ -26,6 +26,7 @@ mod run;
 mod scope;
 mod script;
 mod state;
+mod suspension;
 mod template;
 mod thread;
 mod timeline;

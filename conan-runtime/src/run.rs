@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use crossbeam_channel::{Receiver, Sender};
 
 use crate::collect::Collector;
-use crate::engine::{Engine, Session, Suspension, Watch, engine, engines, unavailable};
+use crate::engine::{Engine, Session, Waker, Watch, engine, engines, unavailable};
 use crate::event::{ErrorKind, Event, Failure, Place};
 use crate::panics;
 use crate::plan::Plan;
@@ -176,10 +176,10 @@ impl Runner {
                 None
             }
             None => {
-                let message = format!("suspended for good {when}");
+                let suspension = self.session.suspension(self.spawned - 1);
+                let message = format!("suspended {} {when}", suspension.how_long());
                 let mut failure = self.failure(ErrorKind::Liveness, message);
-                let thread = self.spawned - 1;
-                describe(self.script, &mut failure, &self.session.suspension(thread));
+                suspension.describe(self.script, &mut failure);
                 self.send(failure);
                 None
             }
@@ -257,10 +257,12 @@ impl Runner {
     fn note_suspended(&mut self, run: &Run, tick: u64) {
         for thread in 0..run.names.len() {
             if let Phase::Running { place, .. } = run.states.get(thread) {
+                let woken = self.session.woken_in_vain(self.first + thread);
                 let suspended = Event::Suspended {
                     thread,
                     tick,
                     place,
+                    woken: woken.as_ref().and_then(Waker::name),
                 };
                 let _ = self.events.send(suspended);
             }
@@ -310,7 +312,9 @@ impl Runner {
                     self.send(failure);
                 }
                 (Phase::Running { since, place }, None) => {
-                    let message = format!("suspended since tick {since}, for good");
+                    let suspension = self.session.suspension(self.first + number);
+                    let how_long = suspension.how_long();
+                    let message = format!("suspended since tick {since}, {how_long}");
                     let mut failure = self.failure(ErrorKind::Liveness, message);
                     failure.thread = Some(name.clone());
                     failure.tick = since;
@@ -318,11 +322,7 @@ impl Runner {
                     let last = self.sequence.ticks + 1;
                     failure.expected = Some(format!("ended by tick {last}"));
                     failure.actual = Some("still in this call".to_owned());
-                    describe(
-                        self.script,
-                        &mut failure,
-                        &self.session.suspension(self.first + number),
-                    );
+                    suspension.describe(self.script, &mut failure);
                     self.send(failure);
                 }
                 (Phase::Waiting(_) | Phase::Starting, None) => {
@@ -357,17 +357,20 @@ impl Runner {
     }
 
     /// A check outside any thread can hang in the component, too.
-    fn check_the_checks(&self, run: &Run) {
+    fn check_the_checks(&mut self, run: &Run) {
         let observer = run.names.len();
         if observer >= run.states.count() {
             return;
         }
         if let Phase::Running { since, place } = run.states.get(observer) {
+            let suspension = self.session.suspension(self.first + observer);
+            let how_long = suspension.how_long();
             let message =
-                format!("a check outside the threads, suspended since tick {since}, for good");
+                format!("a check outside the threads, suspended since tick {since}, {how_long}");
             let mut failure = self.failure(ErrorKind::Liveness, message);
             failure.tick = since;
             failure.place = place;
+            suspension.describe(self.script, &mut failure);
             self.send(failure);
         }
     }
@@ -444,15 +447,6 @@ impl<R> Watch for Returned<R> {
             .wait_timeout_while(value, limit, |value| value.is_none());
         waited.unwrap_or_else(PoisonError::into_inner).0.is_some()
     }
-}
-
-/// Adds what an engine knows of a suspended thread.
-fn describe(script: &Script, failure: &mut Failure, suspension: &Suspension) {
-    if let Some(location) = &suspension.location {
-        let location = script.shown_location(location);
-        failure.notes.push(format!("blocked at {location}"));
-    }
-    failure.notes.extend(suspension.notes.iter().cloned());
 }
 
 impl Run {

@@ -83,13 +83,7 @@ impl Conan {
             return;
         }
         let waker = self.run.witness.waker();
-        let by = waker
-            .as_ref()
-            .and_then(|waker| match (&waker.thread, waker.time_out) {
-                (_, true) => Some("its time-out".to_owned()),
-                (Some(name), _) => Some(format!("thread {name}")),
-                (None, _) => None,
-            });
+        let by = waker.as_ref().and_then(Waker::name);
         self.send(Event::Woken {
             thread: self.number,
             tick: until,
@@ -126,19 +120,8 @@ impl Conan {
             "suspended at tick {since} in `{}`, woken at tick {until}",
             script.code_at(*place)
         );
-        match waker {
-            Some(Waker { time_out: true, .. }) => text.push_str(" by its time-out"),
-            Some(Waker {
-                thread: Some(thread),
-                place,
-                ..
-            }) => {
-                text.push_str(&format!(" by thread {thread}"));
-                if let Some(place) = place {
-                    text.push_str(&format!(" in `{}`", script.code_at(*place)));
-                }
-            }
-            _ => {}
+        if let Some(waker) = waker {
+            text.push_str(&waker.in_words(script));
         }
         Some(text)
     }
@@ -166,7 +149,8 @@ impl Conan {
         }
     }
 
-    pub(crate) fn fail(&self, failure: Failure) {
+    pub(crate) fn fail(&self, mut failure: Failure) {
+        failure.notes.extend(self.last_suspension());
         self.send(Event::Failed(Box::new(failure)));
     }
 

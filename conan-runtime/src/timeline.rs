@@ -42,6 +42,8 @@ pub enum What {
     Suspended,
     /// It came out of a call that it had been suspended in.
     Woken(Option<String>),
+    /// It was woken in its call and waited again.
+    WokenInVain(Option<String>),
     /// A check of it failed.
     Error(ErrorKind),
     /// It ended.
@@ -54,8 +56,8 @@ impl What {
         match self {
             Self::Call(place) => code(*place),
             Self::Suspended => "... suspended".to_owned(),
-            Self::Woken(Some(by)) => format!("woken by {by}"),
-            Self::Woken(None) => "woken".to_owned(),
+            Self::Woken(Some(by)) | Self::WokenInVain(Some(by)) => format!("woken by {by}"),
+            Self::Woken(None) | Self::WokenInVain(None) => "woken".to_owned(),
             Self::Error(kind) => format!("^ {} error", kind.name()),
             Self::Ended => "ended".to_owned(),
         }
@@ -77,9 +79,11 @@ impl Timeline {
     /// A thread is in a call at the end of a tick. Said once, however long it
     /// lasts; the call itself, too, if it was not said when it began.
     pub(crate) fn suspend(&mut self, tick: u64, thread: usize, call: What) {
-        let mut own = self.moments.iter().rev().filter(|m| m.thread == thread);
+        let of_thread = |m: &&Moment| m.thread == thread && !matches!(m.what, What::Error(_));
+        let mut own = self.moments.iter().rev().filter(of_thread);
         match own.next().map(|last| &last.what) {
             Some(What::Suspended) => return,
+            Some(What::WokenInVain(_)) => {}
             Some(last) if *last == call => {}
             _ => self.add(tick, thread, call),
         }
@@ -142,7 +146,7 @@ impl Timeline {
                 own.map(|moment| match moment.what {
                     What::Error(_) => 100,
                     What::Suspended => 10,
-                    What::Woken(_) => 5,
+                    What::Woken(_) | What::WokenInVain(_) => 5,
                     What::Call(_) | What::Ended => 1,
                 })
                 .sum::<usize>()
@@ -166,6 +170,12 @@ fn row<'t>(label: &str, texts: impl Iterator<Item = &'t str>, width: usize) -> S
 fn cut(text: &str, width: usize) -> String {
     if text.chars().count() <= width {
         return text.to_owned();
+    }
+    // The name matters more than the words around it.
+    for (long, short) in [("woken by thread ", "woken by "), ("woken by ", "by ")] {
+        if let Some(name) = text.strip_prefix(long) {
+            return cut(&format!("{short}{name}"), width);
+        }
     }
     let start: String = text.chars().take(width - 1).collect();
     format!("{start}~")

@@ -7,10 +7,13 @@ mod carrier;
 mod context;
 mod os;
 
+use std::backtrace::Backtrace;
 use std::env;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 
+use crate::bottom::Bottom;
+use crate::crew::Berth;
 use crate::lock::{Guard, Lock};
 use crate::me::Inside;
 use crate::raw;
@@ -76,6 +79,10 @@ pub(crate) struct Slot {
     pub(crate) id: ThreadId,
     /// The system's number of the thread, once it runs.
     pub(crate) number: AtomicU32,
+    pub(crate) bottom: Bottom,
+    pub(crate) berth: Berth,
+    /// True while the thread waits for the system to end another one.
+    pub(crate) is_joining: AtomicBool,
     /// True while a thread uses it.
     taken: AtomicBool,
     os: os::Seat,
@@ -89,6 +96,9 @@ impl Slot {
         Box::leak(Box::new(Self {
             id,
             number: AtomicU32::new(0),
+            bottom: Bottom::default(),
+            berth: Berth::default(),
+            is_joining: AtomicBool::new(false),
             taken: AtomicBool::new(true),
             os: os::Seat::default(),
             #[cfg(target_arch = "x86_64")]
@@ -119,7 +129,7 @@ impl Slot {
 
     fn take_backtrace(&self) {
         let _inside = Inside::enter();
-        let backtrace = std::backtrace::Backtrace::force_capture().to_string();
+        let backtrace = self.bottom.hidden(Backtrace::force_capture).to_string();
         *self.backtrace.lock() = Some(backtrace);
     }
 }

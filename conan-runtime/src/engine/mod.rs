@@ -66,6 +66,12 @@ pub trait Session {
         Suspension::default()
     }
 
+    /// Who woke a thread in the present tick that is suspended (again).
+    fn woken_in_vain(&self, thread: usize) -> Option<Waker> {
+        let _ = thread;
+        None
+    }
+
     /// Why the run was not exact, if the engine promises that it is.
     fn inexact(&self) -> Vec<String> {
         Vec::new()
@@ -108,13 +114,43 @@ pub struct Blind;
 
 impl Witness for Blind {}
 
-/// What is known of a thread that is suspended for good.
+/// What is known of a thread that is suspended at the end. Threads are named
+/// as in a sentence: `thread first`.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Suspension {
     /// The component's own source line, as `file:line:column`.
     pub location: Option<String>,
-    /// Further facts, a sentence each.
-    pub notes: Vec<String>,
+    /// The tick at which it would give up.
+    pub until: Option<u64>,
+    /// The thread for whose end it waits.
+    pub joins: Option<String>,
+    /// The threads that wait for the same.
+    pub others: Vec<String>,
+    /// When and by whom it was woken last, only to wait again.
+    pub woken: Option<(u64, Waker)>,
+    /// The last wake where it waits.
+    pub last_wake: Option<LastWake>,
+}
+
+/// A wake at a place where a thread waits, which it did not reach.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LastWake {
+    /// The clock's time.
+    pub tick: u64,
+    /// Who it was.
+    pub by: Waker,
+    /// The thread that it woke; nothing if nobody waited then.
+    pub woke: Option<String>,
+}
+
+/// Runs many sequences on the calling thread, with the same threads for their
+/// threads where the engine can. What a component prints goes where it goes in
+/// the first of them.
+pub fn with_same_threads<R>(run: impl FnOnce() -> R) -> R {
+    #[cfg(conan_kernel)]
+    return r#virtual::with_same_threads(run);
+    #[cfg(not(conan_kernel))]
+    run()
 }
 
 /// Every engine that can run here, the default first.

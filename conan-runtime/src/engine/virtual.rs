@@ -1,15 +1,16 @@
 //! The `virtual` engine: the threads run one at a time, in virtual time, on
 //! the kernel. A tick takes no time at all, and a run is the same every time.
 
+use std::cell::RefCell;
 use std::collections::BTreeSet;
 use std::io;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use conan_kernel::{Cause, Fifo, Reason, ThreadId, ThreadInfo, World, park, unpark};
+use conan_kernel::{Cause, Crew, Fifo, Reason, ThreadId, ThreadInfo, Wake, World, park, unpark};
 
-use super::{Engine, Job, Session, Suspension, Waker, Watch, Witness};
+use super::{Engine, Job, LastWake, Session, Suspension, Waker, Watch, Witness};
 use crate::backtrace::component_frame;
 use crate::clock::Clock;
 use crate::event::Place;
@@ -18,15 +19,34 @@ use crate::event::Place;
 #[derive(Debug)]
 pub struct Virtual;
 
+thread_local! {
+    static CREW: RefCell<Option<Arc<Crew>>> = const { RefCell::new(None) };
+}
+
+/// Runs many sequences with the same threads: starting threads takes longer
+/// than everything else. What a component prints in them goes where it goes
+/// in the first.
+pub(super) fn with_same_threads<R>(run: impl FnOnce() -> R) -> R {
+    let before = CREW.replace(Some(Arc::new(Crew::new())));
+    let result = run();
+    CREW.set(before);
+    result
+}
+
 impl Engine for Virtual {
     fn name(&self) -> &'static str {
         "virtual"
     }
 
     fn open(&self, ticktime: Duration) -> Box<dyn Session> {
-        let world = World::open(Fifo).expect("the engine is offered where it is available only");
+        let mut world =
+            World::open(Fifo).expect("the engine is offered where it is available only");
+        if let Some(crew) = CREW.with_borrow(Clone::clone) {
+            world = world.with_crew(&crew);
+        }
         Box::new(VirtualSession {
             began: None,
+            first: None,
             ticktime: nanoseconds(ticktime),
             threads: Vec::new(),
             world,
@@ -43,6 +63,8 @@ struct VirtualSession {
     ticktime: u64,
     /// When the present tick began, in virtual time.
     began: Option<u64>,
+    /// When the first one did.
+    first: Option<u64>,
     threads: Vec<ThreadId>,
 }
 
@@ -68,6 +90,7 @@ impl Session for VirtualSession {
 
     fn come_to_rest(&mut self, sequence: &dyn Watch) {
         let began = self.began.unwrap_or_else(|| self.world.now());
+        self.first.get_or_insert(began);
         let end = began.saturating_add(self.ticktime);
         if !self.run_until(end, sequence) {
             // What falls due at the instant of the next tick comes after the
@@ -88,35 +111,55 @@ impl Session for VirtualSession {
         let Some(&id) = self.threads.get(thread) else {
             return Suspension::default();
         };
-        let mut suspension = Suspension {
-            location: self
-                .world
-                .backtrace(id)
-                .and_then(|trace| component_frame(&trace)),
-            notes: Vec::new(),
-        };
-        let threads = self.world.threads();
-        let cause = threads
-            .iter()
-            .find(|info| info.id == id)
-            .and_then(|info| info.blocked)
-            .map(|blocked| blocked.cause);
-        if let Some(Cause::Futex(address)) = cause {
-            let others = threads.iter().filter(|info| {
-                let same = info.blocked.map(|blocked| blocked.cause);
-                info.id != id && same == Some(Cause::Futex(address))
-            });
-            let name = |info: &ThreadInfo| match &info.name {
-                Some(name) => format!("thread {name}"),
-                None => "a thread of the component".to_owned(),
+        let location = self.world.backtrace(id);
+        let location = location.and_then(|trace| component_frame(&trace));
+        let threads = Threads(self.world.threads());
+        let Some((info, blocked)) = threads.get(id).and_then(|info| Some((info, info.blocked?)))
+        else {
+            return Suspension {
+                location,
+                ..Suspension::default()
             };
-            let names: Vec<String> = others.map(name).collect();
-            if !names.is_empty() {
-                let names = names.join(", ");
-                suspension.notes.push(format!("{names} waits for the same"));
+        };
+        let mut suspension = Suspension {
+            location,
+            until: blocked.deadline.map(|deadline| self.tick_of(deadline)),
+            woken: info
+                .last_wake
+                .filter(|wake| wake.by.is_some() || wake.timed_out)
+                .map(|wake| (self.tick_of(wake.at), threads.waker(wake))),
+            ..Suspension::default()
+        };
+        match blocked.cause {
+            Cause::Join(other) => suspension.joins = Some(threads.name(other)),
+            Cause::Futex(address) => {
+                let same = |info: &&ThreadInfo| {
+                    let cause = info.blocked.map(|blocked| blocked.cause);
+                    info.id != id && cause == Some(blocked.cause)
+                };
+                let others = threads.0.iter().filter(same);
+                suspension.others = others.map(|info| threads.name(info.id)).collect();
+                let call = self.world.last_wake_call(address);
+                // One that it has seen itself is told above.
+                let call = call.filter(|call| call.woke != Some(id));
+                suspension.last_wake = call.map(|call| LastWake {
+                    tick: self.tick_of(call.at),
+                    by: threads.by(call.by, call.tag),
+                    woke: call.woke.map(|woke| threads.name(woke)),
+                });
             }
+            Cause::Sleep | Cause::Park => {}
         }
         suspension
+    }
+
+    fn woken_in_vain(&self, thread: usize) -> Option<Waker> {
+        let id = *self.threads.get(thread)?;
+        let wake = self.world.last_wake_of(id)?;
+        // The tick that has just ended.
+        let is_now = self.tick_of(wake.at) + 1 == self.tick_of(self.began?);
+        let is_known = wake.by.is_some() || wake.timed_out;
+        (is_now && is_known).then(|| Threads(self.world.threads()).waker(wake))
     }
 
     fn inexact(&self) -> Vec<String> {
@@ -144,7 +187,56 @@ impl Session for VirtualSession {
     }
 }
 
+/// The threads of a world, for sentences.
+struct Threads(Vec<ThreadInfo>);
+
+impl Threads {
+    fn get(&self, id: ThreadId) -> Option<&ThreadInfo> {
+        self.0.iter().find(|info| info.id == id)
+    }
+
+    fn name(&self, id: ThreadId) -> String {
+        match self.get(id).and_then(|info| info.name.as_ref()) {
+            Some(name) => format!("thread {name}"),
+            None => "a thread of the component".to_owned(),
+        }
+    }
+
+    fn by(&self, id: Option<ThreadId>, tag: u64) -> Waker {
+        let thread = id.and_then(|id| self.get(id)?.name.clone());
+        Waker {
+            place: place(tag).filter(|_| thread.is_some()),
+            thread,
+            time_out: false,
+        }
+    }
+
+    fn waker(&self, wake: Wake) -> Waker {
+        Waker {
+            time_out: wake.timed_out,
+            ..self.by(wake.by, wake.tag)
+        }
+    }
+}
+
+/// The place of the script that a thread has said it is at.
+fn place(tag: u64) -> Option<Place> {
+    (tag != 0).then_some(Place {
+        line: (tag >> 32) as u32,
+        column: tag as u32,
+    })
+}
+
 impl VirtualSession {
+    /// The tick of a point in virtual time.
+    fn tick_of(&self, time: u64) -> u64 {
+        let Some(first) = self.first else { return 0 };
+        match time.checked_sub(first) {
+            Some(since) => since / self.ticktime.max(1) + 1,
+            None => 0,
+        }
+    }
+
     /// Lets the threads run, and time with them, up to but not with `end`.
     /// True if `done` came first.
     fn run_until(&mut self, end: u64, done: &dyn Watch) -> bool {
@@ -176,12 +268,8 @@ impl Witness for Kernel {
 
     fn waker(&self) -> Option<Waker> {
         let (wake, thread) = conan_kernel::last_wake()?;
-        let place = (wake.tag != 0).then_some(Place {
-            line: (wake.tag >> 32) as u32,
-            column: wake.tag as u32,
-        });
         Some(Waker {
-            place: place.filter(|_| thread.is_some()),
+            place: place(wake.tag).filter(|_| thread.is_some()),
             thread,
             time_out: wake.timed_out,
         })
@@ -192,7 +280,7 @@ impl Witness for Kernel {
 #[derive(Debug, Default)]
 struct OrderedClock {
     time: AtomicU64,
-    waiting: Mutex<BTreeSet<(u64, Place, ThreadId)>>,
+    waiting: Mutex<BTreeSet<(u64, Place, usize, ThreadId)>>,
 }
 
 impl Clock for OrderedClock {
@@ -200,8 +288,10 @@ impl Clock for OrderedClock {
         let Some(thread) = conan_kernel::current_thread() else {
             return;
         };
+        // Replicas of a thread are at the same place.
+        let number = conan_kernel::current_number().unwrap_or_default();
         while self.time() < time {
-            self.waiting().insert((time, place, thread));
+            self.waiting().insert((time, place, number, thread));
             park();
         }
     }
@@ -209,7 +299,7 @@ impl Clock for OrderedClock {
     fn tick(&self) {
         let now = self.time.fetch_add(1, Ordering::SeqCst) + 1;
         let mut waiting = self.waiting();
-        while let Some(&(time, _, thread)) = waiting.first() {
+        while let Some(&(time, _, _, thread)) = waiting.first() {
             if time > now {
                 break;
             }
@@ -224,7 +314,7 @@ impl Clock for OrderedClock {
 }
 
 impl OrderedClock {
-    fn waiting(&self) -> std::sync::MutexGuard<'_, BTreeSet<(u64, Place, ThreadId)>> {
+    fn waiting(&self) -> std::sync::MutexGuard<'_, BTreeSet<(u64, Place, usize, ThreadId)>> {
         self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

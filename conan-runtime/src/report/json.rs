@@ -52,6 +52,7 @@ fn timeline(report: &Report) -> Value {
                 What::Call(_) => "call",
                 What::Suspended => "suspended",
                 What::Woken(_) => "woken",
+                What::WokenInVain(_) => "woken in vain",
                 What::Error(_) => "error",
                 What::Ended => "ended",
             },

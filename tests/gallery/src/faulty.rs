@@ -3,7 +3,15 @@
 //! The first three are [`ProducerConsumer`](crate::ProducerConsumer) with one
 //! change each, the slips that the paper planted in its readers-writers
 //! monitor (5.5) among them. `scripts/producer_consumer.conan` must fail on
-//! every one. [`Wayward`] is for `scripts/errors.conan`.
+//! every one. [`Wayward`] is for `scripts/errors.conan`. Each module has the
+//! faults of the component after which it is named.
+
+pub mod blocking_terminal_pool;
+pub mod bounded_overtaking_allocator;
+pub mod buffer_impl;
+pub mod jdbc_connection_pool;
+pub mod record_input_stream;
+pub mod semaphore_buffer;
 
 use std::collections::VecDeque;
 use std::error::Error;
@@ -11,6 +19,10 @@ use std::fmt;
 use std::sync::{Condvar, Mutex};
 
 use crate::gate::Gate;
+
+pub mod read_write_priority;
+
+pub use read_write_priority::ReadWritePriority;
 
 /// Wakes one thread where all must be woken.
 ///

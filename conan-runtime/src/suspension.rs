@@ -1,0 +1,76 @@
+//! What is known of a suspended thread, in words.
+
+use crate::engine::{LastWake, Suspension, Waker};
+use crate::event::Failure;
+use crate::script::Script;
+
+impl Suspension {
+    /// How long: for good, or until a time-out.
+    pub(crate) fn how_long(&self) -> String {
+        match self.until {
+            Some(tick) => format!("until a time-out at tick {tick}"),
+            None => "for good".to_owned(),
+        }
+    }
+
+    /// Adds what else is known, a note each.
+    pub(crate) fn describe(&self, script: &Script, failure: &mut Failure) {
+        let notes = &mut failure.notes;
+        if let Some(location) = &self.location {
+            notes.push(format!("blocked at {}", script.shown_location(location)));
+        }
+        if let Some(thread) = &self.joins {
+            notes.push(format!("it waits for the end of {thread}"));
+        }
+        if let Some((tick, waker)) = &self.woken {
+            let by = waker.in_words(script);
+            notes.push(format!("woken at tick {tick}{by}, and waited again"));
+        }
+        if let Some(last) = &self.last_wake {
+            notes.push(last.in_words(script));
+        }
+        if let Some((last, rest)) = self.others.split_last() {
+            let (names, wait) = match rest {
+                [] => (last.clone(), "waits"),
+                _ => (format!("{} and {last}", rest.join(", ")), "wait"),
+            };
+            notes.push(format!("{names} {wait} for the same"));
+        }
+    }
+}
+
+impl LastWake {
+    fn in_words(&self, script: &Script) -> String {
+        let Self { tick, by, woke } = self;
+        let by = by.in_words(script);
+        match woke {
+            Some(woke) => format!("the last wake there, at tick {tick}{by}, woke {woke}"),
+            None => format!("the last wake there, at tick {tick}{by}, found nobody waiting"),
+        }
+    }
+}
+
+impl Waker {
+    /// Such as: by thread third in `m.receive()`. Nothing if nothing is known.
+    pub(crate) fn in_words(&self, script: &Script) -> String {
+        if self.time_out {
+            return " by its time-out".to_owned();
+        }
+        let Some(thread) = &self.thread else {
+            return String::new();
+        };
+        match self.place {
+            Some(place) => format!(" by thread {thread} in `{}`", script.code_at(place)),
+            None => format!(" by thread {thread}"),
+        }
+    }
+
+    /// The same in few words, for a timeline.
+    pub(crate) fn name(&self) -> Option<String> {
+        match (&self.thread, self.time_out) {
+            (_, true) => Some("its time-out".to_owned()),
+            (Some(name), _) => Some(format!("thread {name}")),
+            (None, _) => None,
+        }
+    }
+}
