@@ -16,7 +16,7 @@ const ITEMS: usize = 3;
 const EXECUTIONS: u64 = 5000;
 
 fn main() {
-    println!("search    executions/s  decisions  schedules");
+    println!("search    executions/s  decisions  schedules  inexact");
     measure("fixed", Fixed);
     measure("random", Random::new(1));
     measure("pct", Pct::new(1, 3));
@@ -35,7 +35,7 @@ fn measure(name: &str, search: impl Search + 'static) {
     let rate = counts.executions as f64 / seconds;
     let decisions = counts.decisions as f64 / counts.executions as f64;
     println!(
-        "{name:<10}{rate:>12.0}{decisions:>11.1}{:>11}",
-        counts.schedules
+        "{name:<10}{rate:>12.0}{decisions:>11.1}{:>11}{:>9}",
+        counts.schedules, counts.inexact
     );
 }

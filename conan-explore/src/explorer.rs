@@ -89,6 +89,9 @@ pub struct Counts {
 pub struct Found<F> {
     /// What was wrong.
     pub failure: F,
+    /// False if threads did what the engine does not see: the same decisions
+    /// may not lead there again.
+    pub is_exact: bool,
     /// What was decided.
     pub trace: Trace,
     /// The same, to be kept.
@@ -167,7 +170,9 @@ impl Explorer {
             let progress = self.count(&mut counts, &mut seen, verdict.is_exact);
             match verdict.outcome {
                 Outcome::Impossible(reason) => break End::Impossible(reason),
-                Outcome::Failed(failure) => break self.found(program, failure),
+                Outcome::Failed(failure) => {
+                    break self.found(program, failure, verdict.is_exact);
+                }
                 Outcome::Passed => {}
             }
             if progress == Progress::Exhausted {
@@ -206,11 +211,17 @@ impl Explorer {
         }
     }
 
-    fn found<P: Program>(&self, program: &P, failure: P::Failure) -> End<P::Failure> {
+    fn found<P: Program>(
+        &self,
+        program: &P,
+        failure: P::Failure,
+        is_exact: bool,
+    ) -> End<P::Failure> {
         let trace = self.schedule.trace();
         let shrunk = shrink(program, &failure, &trace, self.spurious, self.replays);
         End::Failed(Box::new(Found {
             failure,
+            is_exact,
             token: Token::of(&trace, self.spurious),
             trace,
             shrunk,

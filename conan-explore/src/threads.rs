@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, Mutex, PoisonError};
 
-use conan_kernel::{Cause, Stopped, ThreadId, ThreadInfo, World};
+use conan_kernel::{Cause, Crew, Stopped, ThreadId, ThreadInfo, World};
 
 use crate::failure::{Failure, Panic, Stuck, Suspended, Waits};
 use crate::panics::{Keeping, Panics};
@@ -46,6 +46,8 @@ const PATIENCE: u32 = 1000;
 #[derive(Debug)]
 pub struct Threads<S> {
     setup: S,
+    /// To start a thread takes longer than most executions.
+    crew: Arc<Crew>,
     steps: u64,
     ignores_component_panics: bool,
 }
@@ -55,6 +57,7 @@ impl<S: Fn(&mut Stage)> Threads<S> {
     pub fn new(setup: S) -> Self {
         Self {
             setup,
+            crew: Arc::default(),
             steps: STEPS,
             ignores_component_panics: false,
         }
@@ -249,7 +252,7 @@ impl<S: Fn(&mut Stage)> Program for Threads<S> {
 
     fn execute(&self, schedule: Schedule) -> Verdict<Failure> {
         let world = match World::open(schedule) {
-            Ok(world) => world,
+            Ok(world) => world.with_crew(&self.crew),
             Err(reason) => return impossible(reason.to_string()),
         };
         let mut stage = Stage {

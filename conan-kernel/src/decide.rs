@@ -342,6 +342,9 @@ pub fn point() {
 /// As [`point`], for code that is about to read or write memory that others
 /// can reach, and does nothing else that they could notice before its next
 /// scheduling point.
+///
+/// Only the same address is the same place. Accesses of different widths that
+/// can overlap have to be given the address of what they have in common.
 pub fn access(address: usize, access: Access) {
     if PREEMPTING.load(Ordering::Relaxed) {
         pause_here(match access {
