@@ -133,12 +133,15 @@ fn same_verdicts() -> Result<(), Failed> {
     Err(differences.join("\n").into())
 }
 
+fn processors() -> usize {
+    thread::available_parallelism().map_or(2, usize::from)
+}
+
 /// Processes that keep every core busy for as long as this lives.
 struct Busy(Vec<Child>);
 
 impl Busy {
     fn start() -> Self {
-        let count = thread::available_parallelism().map_or(2, usize::from);
         let spin = || {
             let mut command = Command::new("sh");
             command
@@ -146,7 +149,7 @@ impl Busy {
                 .stdin(Stdio::null());
             command.spawn().expect("a shell can be started")
         };
-        Self((0..count).map(|_| spin()).collect())
+        Self((0..processors()).map(|_| spin()).collect())
     }
 }
 
@@ -176,18 +179,45 @@ fn same_bytes() -> Result<(), Failed> {
     }
     let runs = env::var("CONAN_REPEAT").map_or(20, |runs| runs.parse().expect("a number of runs"));
     let _busy = Busy::start();
-    let mut first = None;
-    let mut done = 0;
-    while done < runs {
-        let share = RUNS_A_PROCESS.min(runs - done);
-        let digest = repeat_apart(share)?;
-        if *first.get_or_insert_with(|| digest.clone()) != digest {
-            return Err(format!("the runs after {done} differ from the first").into());
+    let done = Mutex::new(Done::default());
+    thread::scope(|scope| {
+        let workers: Vec<_> = (0..processors())
+            .map(|_| scope.spawn(|| repeat_shares(&done, runs)))
+            .collect();
+        let mut ends = workers.into_iter().map(|worker| worker.join());
+        ends.try_for_each(|end| end.expect("nobody panics"))
+    })
+}
+
+/// What the processes that repeat the scripts have come to.
+#[derive(Default)]
+struct Done {
+    begun: usize,
+    ended: usize,
+    digest: Option<String>,
+}
+
+/// Begins one process after the other until all `runs` are begun.
+fn repeat_shares(done: &Mutex<Done>, runs: usize) -> Result<(), Failed> {
+    let lock = || done.lock().expect("nobody panics");
+    loop {
+        let share = {
+            let mut done = lock();
+            let share = RUNS_A_PROCESS.min(runs - done.begun);
+            done.begun += share;
+            share
+        };
+        if share == 0 {
+            return Ok(());
         }
-        done += share;
-        println!("{done} runs, all alike");
+        let digest = repeat_apart(share)?;
+        let mut done = lock();
+        if *done.digest.get_or_insert_with(|| digest.clone()) != digest {
+            return Err("the runs of two processes differ".into());
+        }
+        done.ended += share;
+        println!("{} runs, all alike", done.ended);
     }
-    Ok(())
 }
 
 /// Runs the scripts in a process of its own.
