@@ -2,6 +2,8 @@
 
 use std::collections::HashSet;
 
+use conan_kernel::stay_aboard;
+
 use crate::program::{Outcome, Program, Verdict};
 use crate::schedule::Schedule;
 use crate::search::{Bounds, Progress, Replay, Search};
@@ -22,6 +24,27 @@ pub struct Explorer {
     executions: u64,
     replays: u64,
     spurious: u32,
+    shard: Shard,
+}
+
+/// A part of an exploration, so that several machines can share it: one of
+/// `count` parts, counted from 0.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Shard {
+    /// Which of them.
+    pub index: u64,
+    /// How many there are; at least 1.
+    pub count: u64,
+}
+
+impl Shard {
+    /// All of it.
+    pub const WHOLE: Self = Self { index: 0, count: 1 };
+
+    /// The number that the part's own execution has in the whole.
+    fn number(self, execution: u64) -> u64 {
+        execution * self.count + self.index
+    }
 }
 
 /// What was found out.
@@ -89,6 +112,8 @@ pub struct Counts {
 pub struct Found<F> {
     /// What was wrong.
     pub failure: F,
+    /// In which execution, counted from 0.
+    pub execution: u64,
     /// False if threads did what the engine does not see: the same decisions
     /// may not lead there again.
     pub is_exact: bool,
@@ -121,6 +146,7 @@ impl Explorer {
             executions: EXECUTIONS,
             replays: REPLAYS,
             spurious: 0,
+            shard: Shard::WHOLE,
         }
     }
 
@@ -128,6 +154,16 @@ impl Explorer {
     #[must_use]
     pub fn executions(mut self, executions: u64) -> Self {
         self.executions = executions;
+        self
+    }
+
+    /// Only the executions of one part; their number is that of all parts
+    /// together. A search that remembers what it has tried remembers that of
+    /// its own part.
+    #[must_use]
+    pub fn shard(mut self, shard: Shard) -> Self {
+        self.shard = shard;
+        self.schedule.with(|search, _| search.share(shard));
         self
     }
 
@@ -157,21 +193,30 @@ impl Explorer {
     pub fn explore_while<P: Program>(
         &mut self,
         program: &P,
+        goes_on: impl FnMut(&Counts) -> bool,
+    ) -> Exploration<P::Failure> {
+        stay_aboard(|| self.explore_aboard(program, goes_on))
+    }
+
+    fn explore_aboard<P: Program>(
+        &mut self,
+        program: &P,
         mut goes_on: impl FnMut(&Counts) -> bool,
     ) -> Exploration<P::Failure> {
         let mut counts = Counts::default();
         let mut seen = HashSet::new();
         let end = loop {
-            if counts.executions == self.executions {
+            let number = self.shard.number(counts.executions);
+            if number >= self.executions {
                 break End::BoundReached(Bound::Executions);
             }
-            self.schedule.begin(counts.executions);
+            self.schedule.begin(number);
             let verdict = program.execute(self.schedule.clone());
             let progress = self.count(&mut counts, &mut seen, verdict.is_exact);
             match verdict.outcome {
                 Outcome::Impossible(reason) => break End::Impossible(reason),
                 Outcome::Failed(failure) => {
-                    break self.found(program, failure, verdict.is_exact);
+                    break self.found(program, failure, number, verdict.is_exact);
                 }
                 Outcome::Passed => {}
             }
@@ -215,12 +260,14 @@ impl Explorer {
         &self,
         program: &P,
         failure: P::Failure,
+        execution: u64,
         is_exact: bool,
     ) -> End<P::Failure> {
         let trace = self.schedule.trace();
         let shrunk = shrink(program, &failure, &trace, self.spurious, self.replays);
         End::Failed(Box::new(Found {
             failure,
+            execution,
             is_exact,
             token: Token::of(&trace, self.spurious),
             trace,

@@ -34,7 +34,7 @@ mod token;
 mod trace;
 mod waits;
 
-pub use explorer::{Bound, Counts, End, Exploration, Explorer, Found, Replayed, replay};
+pub use explorer::{Bound, Counts, End, Exploration, Explorer, Found, Replayed, Shard, replay};
 pub use failure::{Failure, Panic, Stuck, Suspended, Waits, Why};
 pub use prng::Prng;
 pub use program::{Outcome, Program, Verdict};

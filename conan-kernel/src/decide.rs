@@ -19,6 +19,7 @@ static PREEMPTING: AtomicBool = AtomicBool::new(false);
 pub(crate) struct Deciding {
     is_fixed: bool,
     pub(crate) preempts: bool,
+    watches: bool,
     /// Kept, so that a decision allocates nothing.
     options: Vec<Choice>,
     places: BTreeMap<usize, u32>,
@@ -36,6 +37,7 @@ impl Deciding {
         Self {
             is_fixed: true,
             preempts: false,
+            watches: false,
             options: Vec::new(),
             places: BTreeMap::new(),
             steps: 0,
@@ -50,6 +52,7 @@ impl Deciding {
         *self = Self {
             is_fixed: strategy.is_fixed(),
             preempts: strategy.preempts(),
+            watches: strategy.watches(),
             options: std::mem::take(&mut self.options),
             ..Self::new()
         };
@@ -282,7 +285,7 @@ impl State {
     fn ask(&mut self, kind: Kind, previous: Option<ThreadId>, interrupts: bool) -> usize {
         let previous = previous.map(|id| self.thread(id).course.number);
         let options = &self.deciding.options[..];
-        if options.len() < 2 {
+        if options.len() < 2 && !self.deciding.watches {
             return 0;
         }
         let point = Point {

@@ -160,6 +160,7 @@ fn wake_managed(slot: Option<&'static Slot>, address: usize, count: usize, bitse
     state.remember_wake_call(address, WakeCall { by, tag, at, woke });
     if woken > 0 && slot.is_none() {
         if let Some(thread) = woke
+            && !me::is_owner()
             && !executable::has_static_at(address)
         {
             state.note_inexact(thread, Reason::WokenFromOutside);

@@ -18,6 +18,7 @@
 )))]
 compile_error!("conan-kernel runs on Linux with glibc, on x86-64 and aarch64 only");
 
+mod aboard;
 mod bottom;
 mod crew;
 mod decide;
@@ -37,6 +38,7 @@ mod time;
 mod watchdog;
 mod world;
 
+pub use aboard::stay_aboard;
 pub use crew::Crew;
 pub use decide::{access, point};
 pub use point::{Access, Choice, Kind, Place, Point, Step};

@@ -16,6 +16,9 @@ pub(crate) const PERIOD_NS: u64 = 20_000_000;
 
 /// Looks in which a thread was blocked before it is left alone.
 const BLOCKED_LOOKS: u32 = 2;
+/// The same if it waits for a lock of the C library's own, and others run: on a
+/// busy machine whoever has that waits long for a processor.
+const LOCKED_LOOKS: u32 = 50;
 /// Nanoseconds on a processor before a running one is, while others are ready.
 /// Not real time: on a busy machine a thread waits long for its processor.
 const BUSY_NS: u64 = 100_000_000;
@@ -109,7 +112,9 @@ impl Watchdog {
             used >= if alone { ALONE_NS } else { BUSY_NS }
         } else {
             self.blocked_looks += 1;
-            self.blocked_looks >= BLOCKED_LOOKS
+            self.blocked_looks >= LOCKED_LOOKS
+                || self.blocked_looks >= BLOCKED_LOOKS
+                    && !(is_in_futex(number) && is_any_other_running())
         };
         if !too_long {
             return;
@@ -160,6 +165,15 @@ fn time_used(number: u32) -> u64 {
     // The system's name for the clock of one thread.
     let clock = (!number << 3 | 6) as i32;
     crate::interpose::real_clock(clock)
+}
+
+/// True if a thread waits in the system's own futex. That of std and of the
+/// crates over it never gets there: it is emulated.
+fn is_in_futex(number: u32) -> bool {
+    let call = fs::read_to_string(format!("/proc/self/task/{number}/syscall"));
+    let call = call.unwrap_or_default();
+    let call = call.split(' ').next().and_then(|call| call.parse().ok());
+    call == Some(raw::FUTEX)
 }
 
 /// True if the system says that a thread runs or is ready to.
