@@ -5,7 +5,7 @@ use conan_integration::{Run, conan, workspace};
 /// Conditions, sequences and test cases of the paper's scripts.
 const TABLE_2: [(&str, [u32; 3]); 20] = [
     ("producer_consumer", [12, 5, 36]),
-    ("conan_clock", [6, 3, 18]),
+    ("clock", [6, 3, 18]),
     ("reader_writer", [15, 8, 84]),
     ("read_write_fair", [15, 9, 88]),
     ("read_write_priority", [16, 10, 100]),
