@@ -17,6 +17,7 @@ use crate::time::{self, CLOCK_MONOTONIC, CLOCK_REALTIME};
 
 unsafe extern "C" {
     fn dlsym(handle: *mut c_void, name: *const c_char) -> *mut c_void;
+    fn pthread_self() -> usize;
     fn __errno_location() -> *mut c_int;
 }
 
@@ -51,10 +52,12 @@ impl Real {
 
 static REAL_CREATE: Real = Real::new(c"pthread_create");
 static REAL_JOIN: Real = Real::new(c"pthread_join");
+static REAL_SET_NAME: Real = Real::new(c"pthread_setname_np");
 static REAL_CLOCK: Real = Real::new(c"clock_gettime");
 
 type Create = unsafe extern "C" fn(*mut usize, *const c_void, Routine, *mut c_void) -> c_int;
 type Join = unsafe extern "C" fn(usize, *mut *mut c_void) -> c_int;
+type SetName = unsafe extern "C" fn(usize, *const c_char) -> c_int;
 type Clock = unsafe extern "C" fn(c_int, *mut Timespec) -> c_int;
 
 /// Turns the kernel's result into libc's: -1 and `errno`.
@@ -267,6 +270,23 @@ unsafe extern "C" fn pthread_join(thread: usize, result: *mut *mut c_void) -> c_
     unsafe { real(thread, result) }
 }
 
+/// The name is the managed thread's, whichever thread of the system's runs it.
+#[unsafe(no_mangle)]
+unsafe extern "C" fn pthread_setname_np(thread: usize, name: *const c_char) -> c_int {
+    if let Some(slot) = me::managed()
+        // SAFETY: has no arguments.
+        && thread == unsafe { pthread_self() }
+        // SAFETY: the caller's own name.
+        && unsafe { crate::process::set_name(slot, name) }
+    {
+        return 0;
+    }
+    // SAFETY: libc's function of this name and type.
+    let real: SetName = unsafe { mem::transmute(REAL_SET_NAME.get()) };
+    // SAFETY: the caller's own call.
+    unsafe { real(thread, name) }
+}
+
 /// A thread that runs on another's behalf has that one's alternate stack: its
 /// own would be taken from under the others when it ends.
 #[unsafe(no_mangle)]
@@ -291,6 +311,7 @@ pub(crate) fn anchor() -> usize {
         clock_nanosleep as *const () as usize,
         pthread_create as *const () as usize,
         pthread_join as *const () as usize,
+        pthread_setname_np as *const () as usize,
         sigaltstack as *const () as usize,
     ];
     std::hint::black_box(addresses)

@@ -23,6 +23,8 @@ mod handover;
 mod interpose;
 mod lock;
 mod me;
+mod preload;
+mod process;
 mod raw;
 mod schedule;
 mod selfcheck;
@@ -31,6 +33,7 @@ mod time;
 mod watchdog;
 mod world;
 
+pub use process::{Account, account, manage_process};
 pub use schedule::{Decision, Fifo, Recorded, Strategy};
 pub use selfcheck::{Unavailable, available};
 pub use state::{Blocked, Cause, Inexact, Reason, ThreadId, ThreadInfo, Wake, WakeCall};

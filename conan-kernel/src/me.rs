@@ -37,6 +37,17 @@ pub(crate) fn become_managed(slot: &'static Slot) {
     END.with(|end| end.0.set(true));
 }
 
+/// Makes the calling thread a managed one that ends with the process only.
+pub(crate) fn adopt(slot: &'static Slot) {
+    SLOT.set(Some(slot));
+}
+
+/// The calling thread has nothing to do with the engine any more.
+pub(crate) fn forget() {
+    SLOT.set(None);
+    FREE.set(None);
+}
+
 /// From now on the thread runs as if there were no engine.
 pub(crate) fn become_free() {
     FREE.set(SLOT.take());

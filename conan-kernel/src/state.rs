@@ -160,6 +160,8 @@ pub(crate) struct State {
     wake_calls: Vec<Option<(usize, WakeCall)>>,
     pub(crate) strategy: Option<Box<dyn Strategy>>,
     pub(crate) now: u64,
+    /// True if the world is the whole process.
+    pub(crate) is_process: bool,
     /// Time does not creep beyond this.
     pub(crate) horizon: u64,
     pub(crate) outside: usize,
@@ -195,6 +197,7 @@ static STATE: Lock<State> = Lock::new(State {
     wake_calls: Vec::new(),
     strategy: None,
     now: 0,
+    is_process: false,
     horizon: 0,
     outside: 0,
     inexact: Vec::new(),
@@ -424,6 +427,10 @@ impl State {
     /// come as far as it may.
     fn wake_the_yielded(&mut self) -> bool {
         if self.yielded.is_empty() {
+            return false;
+        }
+        // They may wait for one outside, where time is real.
+        if self.is_process && self.outside > 0 {
             return false;
         }
         self.idle_rounds += 1;

@@ -1,0 +1,218 @@
+//! The whole process as one world: its first thread is managed, and so is
+//! every thread that comes of it. The owner is a thread of our own, which
+//! moves time on whenever nothing else moves.
+
+use std::ffi::{c_char, c_int};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::{io, thread};
+
+use crate::handover::{Go, Slot, handover};
+use crate::interpose::real_clock;
+use crate::me::{self, Inside};
+use crate::raw;
+use crate::schedule::Fifo;
+use crate::selfcheck::{Unavailable, available};
+use crate::state::{self, ANY_MANAGED, BELL, Reason, State};
+use crate::time::CLOCK_MONOTONIC;
+use crate::watchdog::PERIOD_NS;
+use crate::world::{Stopped, World};
+
+/// Threads that do nothing but yield for so long of virtual time, with no
+/// time-out ahead, wait for something that never comes.
+const YIELDED_LONG_ENOUGH_NS: u64 = 24 * 3600 * 1_000_000_000;
+
+/// How long threads that only yield give those outside, in nanoseconds of
+/// real time.
+const YIELD_PAUSE_NS: u64 = 100_000;
+
+/// The virtual time at which the process was taken over; 0 before that.
+static BEGUN: AtomicU64 = AtomicU64::new(0);
+
+/// What came of a managed process so far.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Account {
+    /// Virtual nanoseconds that have passed.
+    pub passed: u64,
+    /// The threads that made the run inexact, by their names, and why.
+    pub inexact: Vec<(Option<String>, Reason)>,
+}
+
+/// Makes the calling thread a managed one, for the life of the process. It
+/// must be the only one. When nothing can move any more, `hung` looks at the
+/// world and says with which code the process ends.
+pub fn manage_process(
+    hung: impl FnOnce(&World, Stopped) -> i32 + Send + 'static,
+) -> Result<(), Unavailable> {
+    available()?;
+    let slot = {
+        let _inside = Inside::enter();
+        state::lock().register(Some("main"))
+    };
+    let owner = thread::Builder::new()
+        .name("conan owner".to_owned())
+        .spawn(move || own(slot, hung));
+    owner.expect("the system starts another thread");
+    // SAFETY: the function may be called in a child between `fork` and `exec`.
+    unsafe { pthread_atfork(None, None, Some(leave_child_alone)) };
+    slot.number.store(raw::thread_number(), Ordering::Relaxed);
+    me::adopt(slot);
+    let _inside = Inside::enter();
+    if handover().begin(slot) == Go::Released {
+        me::become_free();
+    }
+    Ok(())
+}
+
+/// What came of the process so far; nothing if it is not managed.
+pub fn account() -> Option<Account> {
+    let begun = BEGUN.load(Ordering::Relaxed);
+    if begun == 0 {
+        return None;
+    }
+    let _inside = Inside::enter();
+    let state = state::lock();
+    let inexact = state.inexact.iter();
+    let inexact =
+        inexact.map(|inexact| (state.threads[inexact.thread.0].name.clone(), inexact.reason));
+    Some(Account {
+        passed: state.now.saturating_sub(begun),
+        inexact: inexact.collect(),
+    })
+}
+
+unsafe extern "C" {
+    fn pthread_atfork(
+        prepare: Option<extern "C" fn()>,
+        parent: Option<extern "C" fn()>,
+        child: Option<extern "C" fn()>,
+    ) -> c_int;
+    fn _exit(code: c_int) -> !;
+}
+
+/// A child has one thread, a copy of the one that called `fork`, and none of
+/// ours.
+extern "C" fn leave_child_alone() {
+    BEGUN.store(0, Ordering::Relaxed);
+    ANY_MANAGED.store(false, Ordering::Relaxed);
+    me::forget();
+}
+
+fn own(first: &'static Slot, hung: impl FnOnce(&World, Stopped) -> i32) {
+    let world = World::open(Fifo).expect("it was found to be possible");
+    {
+        let _inside = Inside::enter();
+        let mut state = state::lock();
+        state.is_process = true;
+        BEGUN.store(state.now.max(1), Ordering::Relaxed);
+        state.make_ready(first.id);
+    }
+    let stopped = drive();
+    let _inside = Inside::enter();
+    let code = hung(&world, stopped);
+    // SAFETY: nothing of this process is needed any more.
+    unsafe { _exit(code) }
+}
+
+/// Runs the world until nothing can move any more.
+fn drive() -> Stopped {
+    let mut pace = None;
+    loop {
+        let bell = BELL.load(Ordering::Acquire);
+        let _inside = Inside::enter();
+        let mut state = state::lock();
+        state.horizon = state.now.saturating_add(YIELDED_LONG_ENOUGH_NS);
+        let next = state.choose();
+        drop(state);
+        if let Some(next) = next {
+            handover().run(next);
+        }
+        let mut state = state::lock();
+        if !state.ready.is_empty() {
+            continue;
+        }
+        if state.outside > 0 {
+            let pause = state.pause();
+            let pace = *pace.get_or_insert_with(|| Pace::from(&state));
+            drop(state);
+            raw::wait(&BELL, bell, Some(pause));
+            pace.keep_up(&mut state::lock());
+            continue;
+        }
+        pace = None;
+        let Some(deadline) = state.next_deadline() else {
+            return if state.yielded.is_empty() {
+                Stopped::Quiescent
+            } else {
+                Stopped::Yielding
+            };
+        };
+        state.now = state.now.max(deadline);
+        state.fire_one();
+    }
+}
+
+impl State {
+    /// How long nothing happens, at most, while there are threads outside.
+    fn pause(&self) -> u64 {
+        if !self.yielded.is_empty() {
+            return YIELD_PAUSE_NS;
+        }
+        let ahead = self
+            .next_deadline()
+            .map_or(u64::MAX, |deadline| deadline.saturating_sub(self.now));
+        ahead.clamp(1, PERIOD_NS)
+    }
+}
+
+/// While a thread is outside, in real time, virtual time passes no faster:
+/// a time-out that waits for its work must not come early.
+#[derive(Debug, Clone, Copy)]
+struct Pace {
+    real: u64,
+    now: u64,
+}
+
+impl Pace {
+    fn from(state: &State) -> Self {
+        let now = state.now;
+        let real = real_clock(CLOCK_MONOTONIC);
+        Self { real, now }
+    }
+
+    fn keep_up(self, state: &mut State) {
+        let passed = real_clock(CLOCK_MONOTONIC).saturating_sub(self.real);
+        let due = self.now.saturating_add(passed);
+        let limit = state.next_deadline().unwrap_or(u64::MAX);
+        state.now = state.now.max(due.min(limit));
+        state.fire_one();
+        let mut yielded = std::mem::take(&mut state.yielded);
+        state.ready.append(&mut yielded);
+    }
+}
+
+/// The calling managed thread has a new name. True if that concerns a thread
+/// of the system's that is not its own.
+///
+/// # Safety
+///
+/// The name must end with a zero.
+pub(crate) unsafe fn set_name(slot: &'static Slot, name: *const c_char) -> bool {
+    let _inside = Inside::enter();
+    // SAFETY: the caller vouches for it.
+    let name = unsafe { std::ffi::CStr::from_ptr(name) };
+    let name = name.to_string_lossy().into_owned();
+    let mut state = state::enter(slot);
+    // The owner of any other world has named its threads itself.
+    if state.is_process {
+        state.thread(slot.id).name = Some(name);
+    }
+    drop(state);
+    slot.number.load(Ordering::Relaxed) != raw::thread_number()
+}
+
+/// Says something on standard error, whoever else holds it.
+pub(crate) fn say(text: &str) {
+    use io::Write;
+    let _inside = Inside::enter();
+    let _ = io::stderr().write_all(text.as_bytes());
+}
