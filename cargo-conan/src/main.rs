@@ -15,6 +15,7 @@ mod output;
 mod package;
 mod run;
 mod stats;
+mod test;
 
 use std::process::ExitCode;
 

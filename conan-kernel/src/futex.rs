@@ -111,7 +111,7 @@ fn wake(slot: Option<&'static Slot>, mut args: [usize; 6], count: usize, bitset:
     {
         let _inside = Inside::enter();
         let mut state = match slot {
-            Some(slot) => state::enter(slot),
+            Some(slot) => state::enter_briefly(slot),
             None => state::lock(),
         };
         let by = slot.map(|slot| slot.id);
@@ -132,7 +132,7 @@ fn wake(slot: Option<&'static Slot>, mut args: [usize; 6], count: usize, bitset:
             woken += 1;
         }
         state.remember_wake_call(args[0], WakeCall { by, tag, at, woke });
-        if woken > 0 && slot.is_none() {
+        if woken > 0 && slot.is_none_or(|slot| state.stays_outside(slot.id)) {
             state::ring();
         }
     }

@@ -211,10 +211,10 @@ unsafe extern "C" fn pthread_create(
         return unsafe { real(thread, attributes, routine, argument) };
     };
     let _inside = Inside::enter();
-    let mut state = state::enter(creator);
+    let mut state = state::enter_briefly(creator);
     let slot = state.register(None);
     let start = start(slot);
-    let error = create(start);
+    let error = creator.in_system(|| create(start));
     if error != 0 {
         state.has_not_started(slot);
         // SAFETY: no thread was started that could have taken it.
@@ -225,6 +225,9 @@ unsafe extern "C" fn pthread_create(
     let handle = unsafe { *thread };
     state.by_pthread.insert(handle, slot.id);
     state.make_ready(slot.id);
+    if state.stays_outside(creator.id) {
+        state::ring();
+    }
     0
 }
 
@@ -255,19 +258,26 @@ fn enter_managed(slot: &'static crate::handover::Slot) {
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn pthread_join(thread: usize, result: *mut *mut c_void) -> c_int {
-    if let Some(slot) = me::managed() {
-        let _inside = Inside::enter();
-        let mut state = state::enter(slot);
-        if let Some(id) = state.by_pthread.remove(&thread)
-            && state.thread(id).phase != Phase::Finished
-        {
-            state::block(state, slot, Cause::Join(id), None);
-        }
-    }
     // SAFETY: libc's function of this name and type.
     let real: Join = unsafe { mem::transmute(REAL_JOIN.get()) };
     // SAFETY: the caller's own call.
-    unsafe { real(thread, result) }
+    let join = || unsafe { real(thread, result) };
+    let Some(slot) = me::managed() else {
+        return join();
+    };
+    let inside = Inside::enter();
+    let mut state = state::enter(slot);
+    let Some(id) = state.by_pthread.remove(&thread) else {
+        drop((state, inside));
+        return join();
+    };
+    if state.thread(id).phase == Phase::Finished {
+        drop(state);
+    } else {
+        state::block(state, slot, Cause::Join(id), None);
+    }
+    // It is on its last steps.
+    slot.in_system(join)
 }
 
 /// The name is the managed thread's, whichever thread of the system's runs it.

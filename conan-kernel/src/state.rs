@@ -274,6 +274,11 @@ impl State {
         &mut self.threads[id.0]
     }
 
+    /// True if a thread is outside, and need not come back before it blocks.
+    pub(crate) fn stays_outside(&mut self, id: ThreadId) -> bool {
+        self.is_process && self.thread(id).phase == Phase::Outside
+    }
+
     pub(crate) fn make_ready(&mut self, id: ThreadId) {
         self.thread(id).phase = Phase::Ready;
         self.ready.push_back(id);
@@ -435,7 +440,13 @@ impl State {
         }
         self.idle_rounds += 1;
         if self.idle_rounds > 1 {
-            let step = 1000_u64 << (self.idle_rounds / 4).min(30);
+            let step = if self.is_process {
+                // No horizon ends it: not so much that a loop that yields at
+                // each step of its work would see hours go by.
+                1000 * u64::from(self.idle_rounds / 16).clamp(1, 1000)
+            } else {
+                1000 << (self.idle_rounds / 4).min(30)
+            };
             let limit = self.next_deadline().unwrap_or(u64::MAX).min(self.horizon);
             self.now = self.now.max(limit.min(self.now.saturating_add(step)));
             if self.fire_one() {
@@ -503,9 +514,26 @@ pub(crate) fn enter(slot: &'static Slot) -> Guard<'static, State> {
     lock()
 }
 
+/// The same for what a thread does without blocking. In a process that runs
+/// as one world a thread that has left the engine's hands, a loop that polls,
+/// need not come back for that: it would only have to leave again.
+pub(crate) fn enter_briefly(slot: &'static Slot) -> Guard<'static, State> {
+    let mut state = lock();
+    if state.stays_outside(slot.id) {
+        return state;
+    }
+    drop(state);
+    enter(slot)
+}
+
 /// Lets the other threads go first.
 pub(crate) fn yield_turn(slot: &'static Slot) {
-    let mut state = enter(slot);
+    let mut state = enter_briefly(slot);
+    if state.stays_outside(slot.id) {
+        drop(state);
+        raw::yield_now();
+        return;
+    }
     state.thread(slot.id).phase = Phase::Ready;
     state.yielded.push_back(slot.id);
     pass_on(state, slot);

@@ -19,6 +19,11 @@ const BLOCKED_LOOKS: u32 = 2;
 /// Nanoseconds on a processor before a running one is, while others are ready.
 /// Not real time: on a busy machine a thread waits long for its processor.
 const BUSY_NS: u64 = 100_000_000;
+/// The same in a process that polls, as is known already: it would do nothing
+/// else for most of its time.
+const BUSY_AGAIN_NS: u64 = 4_000_000;
+/// How often to look then.
+const PERIOD_AGAIN_NS: u64 = 2_000_000;
 /// The same while nobody else is.
 const ALONE_NS: u64 = 2_000_000_000;
 
@@ -49,14 +54,18 @@ fn watch() {
     let _inside = Inside::enter();
     let mut watchdog = Watchdog::default();
     let (mut switches, mut quiet) = (0, 0);
+    let mut period = PERIOD_NS;
     loop {
         if AWAKE.load(Ordering::SeqCst) == 0 {
             raw::wait(&AWAKE, 0, None);
             continue;
         }
-        raw::pause(PERIOD_NS);
+        raw::pause(period);
         let mut state = state::lock();
         watchdog.look(&mut state);
+        if state.polls() {
+            period = PERIOD_AGAIN_NS;
+        }
         let now = SWITCHES.load(Ordering::Relaxed);
         quiet = if state.open || now != switches {
             0
@@ -96,13 +105,21 @@ impl Watchdog {
             // The system has not let it begin yet.
             return;
         };
+        if state.thread(id).slot.is_in_system() {
+            return;
+        }
         let running = is_running(number);
         let alone = state.ready.is_empty() && state.yielded.is_empty();
         let too_long = if running {
             self.blocked_looks = 0;
             let used = time_used(number);
             let used = used.saturating_sub(*self.used_before.get_or_insert(used));
-            used >= if alone { ALONE_NS } else { BUSY_NS }
+            let busy = if state.polls() {
+                BUSY_AGAIN_NS
+            } else {
+                BUSY_NS
+            };
+            used >= if alone { ALONE_NS } else { busy }
         } else {
             self.blocked_looks += 1;
             self.blocked_looks >= BLOCKED_LOOKS
@@ -130,6 +147,13 @@ impl Watchdog {
 }
 
 impl State {
+    /// True if the world is a process in which a thread has computed or
+    /// polled for long.
+    fn polls(&self) -> bool {
+        let is_running = |inexact: &Inexact| inexact.reason == Reason::Running;
+        self.is_process && self.inexact.iter().any(is_running)
+    }
+
     /// True if a thread that was let go runs.
     pub(crate) fn is_any_free_running(&self) -> bool {
         self.free_threads.iter().any(|&number| is_running(number))

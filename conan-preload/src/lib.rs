@@ -10,7 +10,14 @@ mod account;
 pub use account::{Account, Cause, Hang, Inexact, Reason, Suspended};
 
 /// The shared library; nothing on targets that the kernel does not run on.
-pub const LIBRARY: Option<&[u8]> = library();
+#[cfg(conan_kernel)]
+pub const LIBRARY: Option<&[u8]> = Some(include_bytes!(concat!(
+    env!("OUT_DIR"),
+    "/libconan_preload.so"
+)));
+/// The shared library; nothing on targets that the kernel does not run on.
+#[cfg(not(conan_kernel))]
+pub const LIBRARY: Option<&[u8]> = None;
 
 /// What its file must be called, up to a suffix: it looks for itself in
 /// `LD_PRELOAD`, and removes itself before any child process sees it.
@@ -19,16 +26,3 @@ pub const FILE_STEM: &str = "libconan_preload";
 /// The environment variable that names the file for the [`Account`]. Without
 /// it the library does nothing.
 pub const ACCOUNT: &str = "CONAN_PRELOAD_ACCOUNT";
-
-#[cfg(conan_kernel)]
-const fn library() -> Option<&'static [u8]> {
-    Some(include_bytes!(concat!(
-        env!("OUT_DIR"),
-        "/libconan_preload.so"
-    )))
-}
-
-#[cfg(not(conan_kernel))]
-const fn library() -> Option<&'static [u8]> {
-    None
-}

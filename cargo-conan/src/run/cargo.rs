@@ -58,7 +58,7 @@ pub(super) fn build(scratch: &Scratch) -> Stop<PathBuf> {
         }
     }
     let status = child.wait();
-    interrupt::forget();
+    interrupt::forget(&child);
     match (status, driver) {
         (Ok(status), Some(driver)) if status.success() => Ok(driver.into_std_path_buf()),
         _ => {

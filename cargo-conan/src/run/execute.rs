@@ -73,7 +73,7 @@ pub(super) fn execute(
             }
         }
     };
-    interrupt::forget();
+    interrupt::forget(&child);
     let _ = fs::remove_file(&scratch.reports);
     if status.code() == Some(Exit::Wrong as i32) && printer.count() == 0 {
         // The driver has said itself what is wrong with its settings.

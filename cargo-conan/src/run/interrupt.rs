@@ -1,5 +1,6 @@
 //! Ctrl-C: end what is running, say so, leave nothing half-written.
 
+use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{self, Child};
@@ -14,14 +15,14 @@ use crate::output;
 /// True once Ctrl-C has come.
 static INTERRUPTED: AtomicBool = AtomicBool::new(false);
 
-/// The process that runs on our behalf at this moment.
-static RUNNING: Mutex<Option<u32>> = Mutex::new(None);
+/// The processes that run on our behalf at this moment.
+static RUNNING: Mutex<BTreeSet<u32>> = Mutex::new(BTreeSet::new());
 
 /// A file that is of no use without us.
 static TEMPORARY: Mutex<Option<PathBuf>> = Mutex::new(None);
 
 /// Begins to listen for Ctrl-C.
-pub(super) fn listen() -> Stop<()> {
+pub(crate) fn listen() -> Stop<()> {
     let handler = || {
         INTERRUPTED.store(true, Ordering::SeqCst);
         clean_up();
@@ -35,7 +36,7 @@ pub(super) fn listen() -> Stop<()> {
 /// Ends what runs on our behalf and removes what is of no use without us.
 pub(crate) fn clean_up() {
     let running = RUNNING.lock().unwrap_or_else(PoisonError::into_inner);
-    if let Some(id) = *running {
+    for &id in &*running {
         end(id);
     }
     let temporary = TEMPORARY.lock().unwrap_or_else(PoisonError::into_inner);
@@ -46,7 +47,7 @@ pub(crate) fn clean_up() {
 
 /// A process of ours that did not come to its end may have been ended by the
 /// Ctrl-C that we are about to hear of, too: let that come first.
-pub(super) fn let_the_handler_go_first() {
+pub(crate) fn let_the_handler_go_first() {
     for _ in 0..20 {
         if INTERRUPTED.load(Ordering::SeqCst) {
             // The handler ends this process.
@@ -62,13 +63,20 @@ pub(super) fn remove_with_us(path: &Path) {
 }
 
 /// Remembers a process while it runs.
-pub(super) fn watch(child: &Child) {
-    *RUNNING.lock().unwrap_or_else(PoisonError::into_inner) = Some(child.id());
+pub(crate) fn watch(child: &Child) {
+    let mut running = RUNNING.lock().unwrap_or_else(PoisonError::into_inner);
+    running.insert(child.id());
 }
 
 /// Forgets it again.
-pub(super) fn forget() {
-    *RUNNING.lock().unwrap_or_else(PoisonError::into_inner) = None;
+pub(crate) fn forget(child: &Child) {
+    forget_id(child.id());
+}
+
+/// Forgets a process by its number.
+pub(crate) fn forget_id(id: u32) {
+    let mut running = RUNNING.lock().unwrap_or_else(PoisonError::into_inner);
+    running.remove(&id);
 }
 
 /// Asks a process to end. On a terminal it has got the Ctrl-C itself; this is

@@ -1,0 +1,134 @@
+//! Runs one test in a process of its own.
+
+use std::fs;
+use std::io;
+use std::process::{Command, ExitStatus, Stdio};
+use std::time::{Duration, Instant};
+
+use conan_preload::{Account, Hang, Inexact};
+
+use super::build::Binary;
+use super::library::Library;
+use super::list::Test;
+use crate::run::interrupt;
+
+/// What came of a test.
+#[derive(Debug)]
+pub(super) struct Outcome {
+    pub(super) verdict: Verdict,
+    /// The time that passed here.
+    pub(super) real: Duration,
+    /// The time that passed for the test; nothing if nobody knows.
+    pub(super) time: Option<Duration>,
+    pub(super) exactness: Exactness,
+    pub(super) stdout: String,
+    pub(super) stderr: String,
+}
+
+/// How a test ended.
+#[derive(Debug)]
+pub(super) enum Verdict {
+    Passed,
+    /// And how its process did.
+    Failed(String),
+    /// Every thread was suspended for good.
+    Hung(Hang),
+}
+
+/// How far the run depended on the test alone.
+#[derive(Debug)]
+pub(super) enum Exactness {
+    Exact,
+    Inexact(Vec<Inexact>),
+    /// The process ended by force, and has said nothing.
+    Unknown,
+    /// The engine had no part in it, and why.
+    Native(String),
+}
+
+/// A binary as cargo would run it.
+pub(super) fn native(binary: &Binary) -> Command {
+    let mut command = Command::new(&binary.path);
+    command
+        .current_dir(&binary.folder)
+        .envs(binary.environment.iter().map(|(name, value)| (name, value)));
+    command
+}
+
+/// Runs a test to its end.
+pub(super) fn execute(test: &Test<'_>, library: &Library, number: usize) -> io::Result<Outcome> {
+    let mut command = native(test.binary);
+    if let Some(name) = &test.name {
+        command.args(["--exact", name, "--nocapture"]);
+        if test.is_ignored {
+            command.arg("--include-ignored");
+        }
+    }
+    let path = library.account(number);
+    library.preload(&mut command, &path);
+    let begun = Instant::now();
+    let child = command
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()?;
+    interrupt::watch(&child);
+    let id = child.id();
+    let output = child.wait_with_output();
+    interrupt::forget_id(id);
+    let output = output?;
+    let real = begun.elapsed();
+    let account = fs::read_to_string(&path).unwrap_or_default();
+    let _ = fs::remove_file(&path);
+    let (time, mut exactness, hang) = understood(Account::parse(&account));
+    if account.is_empty() && !output.status.success() {
+        exactness = Exactness::Unknown;
+    }
+    let verdict = match hang {
+        Some(hang) => Verdict::Hung(hang),
+        None if output.status.success() => Verdict::Passed,
+        None => Verdict::Failed(described(output.status)),
+    };
+    Ok(Outcome {
+        verdict,
+        real,
+        time,
+        exactness,
+        stdout: String::from_utf8_lossy(&output.stdout).into_owned(),
+        stderr: String::from_utf8_lossy(&output.stderr).into_owned(),
+    })
+}
+
+/// What an account says about the time, about exactness, and a hang.
+pub(super) fn understood(account: Option<Account>) -> (Option<Duration>, Exactness, Option<Hang>) {
+    match account {
+        Some(Account::Managed {
+            time,
+            inexact,
+            hang,
+        }) => {
+            // The harness waits on, with a time-out of its own.
+            let idle = hang.iter().flat_map(|hang| &hang.threads).skip(1);
+            let idle = idle.map(|thread| thread.waited).min().unwrap_or_default();
+            let exactness = if inexact.is_empty() {
+                Exactness::Exact
+            } else {
+                Exactness::Inexact(inexact)
+            };
+            (Some(time.saturating_sub(idle)), exactness, hang)
+        }
+        Some(Account::Unmanaged(reason)) => (None, Exactness::Native(reason), None),
+        None => {
+            let reason = "the process left no account".to_owned();
+            (None, Exactness::Native(reason), None)
+        }
+    }
+}
+
+/// How a process ended.
+pub(super) fn described(status: ExitStatus) -> String {
+    match status.code() {
+        Some(code) => format!("exit code {code}"),
+        None => status.to_string(),
+    }
+}
