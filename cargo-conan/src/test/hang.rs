@@ -111,6 +111,28 @@ struct Frame {
 }
 
 impl Frame {
+    /// With line tables only, a function that was inlined has lost its path;
+    /// its file tells.
+    fn complete(&mut self) {
+        const FILES: [(&str, &str); 8] = [
+            ("/std/src/sync/poison/mutex.rs", "std::sync::Mutex"),
+            ("/std/src/sync/poison/rwlock.rs", "std::sync::RwLock"),
+            ("/std/src/sync/poison/condvar.rs", "std::sync::Condvar"),
+            ("/std/src/sync/poison/once.rs", "std::sync::Once"),
+            ("/std/src/sync/barrier.rs", "std::sync::Barrier"),
+            ("/std/src/sync/mpsc.rs", "std::sync::mpsc"),
+            ("/std/src/thread/join_handle.rs", "std::thread::JoinHandle"),
+            ("/std/src/thread/scoped.rs", "std::thread"),
+        ];
+        let place = self.place.as_deref().unwrap_or_default();
+        let known = FILES.iter().find(|(file, _)| place.contains(file));
+        if let Some((_, path)) = known
+            && !self.name.contains("::")
+        {
+            self.name = format!("{path}::{}", self.name);
+        }
+    }
+
     /// True for the user's own code, as against that of libraries.
     fn is_users(&self) -> bool {
         const FOREIGN: [&str; 6] = [
@@ -151,6 +173,7 @@ fn frames(backtrace: &str) -> Vec<Frame> {
             });
         }
     }
+    frames.iter_mut().for_each(Frame::complete);
     // The last function of ours is the one that libc's caller called.
     let ours = frames
         .iter()

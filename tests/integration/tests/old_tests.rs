@@ -1,0 +1,422 @@
+//! `cargo conan test`: tests that know nothing of us, neither changed nor
+//! rebuilt, and what comes of them.
+
+use std::time::{Duration, Instant};
+
+use conan_integration::{Ran, Run, Scratch, cargo_conan, place};
+use serde_json::Value;
+
+/// A fresh crate with nothing but this library.
+fn crate_with(name: &str, library: &str) -> Scratch {
+    let scratch = Scratch::empty(name, name);
+    let manifest = "[package]\nname = \"CRATE\"\nversion = \"0.1.0\"\nedition = \"2024\"\n";
+    scratch.write("Cargo.toml", manifest);
+    scratch.write("src/lib.rs", library);
+    scratch
+}
+
+/// The tests of a run with `--message-format json`, and the summary.
+#[track_caller]
+fn results(ran: &Ran) -> (Vec<Value>, Value) {
+    let lines = ran.stdout.lines().map(|line| {
+        let value: Result<Value, _> = serde_json::from_str(line);
+        value.unwrap_or_else(|error| panic!("{line:?} is not JSON ({error}); {ran}"))
+    });
+    let (tests, totals): (Vec<_>, Vec<_>) = lines.partition(|line| line.get("totals").is_none());
+    let totals = totals
+        .first()
+        .unwrap_or_else(|| panic!("no summary; {ran}"));
+    (tests, totals["totals"].clone())
+}
+
+/// The one test of this name.
+#[track_caller]
+fn result<'r>(tests: &'r [Value], name: &str) -> &'r Value {
+    let found = tests.iter().find(|test| test["test"] == name);
+    found.unwrap_or_else(|| panic!("{name} has not run: {tests:#?}"))
+}
+
+fn json(scratch: &Scratch) -> Ran {
+    scratch
+        .conan()
+        .args(["test", "--message-format", "json", "--lib"])
+        .ran()
+}
+
+const SLEEPY: &str = "\
+#[cfg(test)]
+mod tests {
+    use std::thread::sleep;
+    use std::time::{Duration, Instant};
+
+    #[test]
+    fn an_hour_passes() {
+        let begun = Instant::now();
+        sleep(Duration::from_secs(3600));
+        assert!(begun.elapsed() >= Duration::from_secs(3600));
+    }
+}
+";
+
+#[test]
+fn a_sleepy_test_gives_its_verdict_without_sleeping() {
+    let scratch = crate_with("sleepy", SLEEPY);
+    let begun = Instant::now();
+    let ran = scratch.conan().arg("test").ran();
+    ran.exits_with(0)
+        .says("PASS")
+        .says("sleepy tests::an_hour_passes")
+        .says("1 test run: 1 passed, 0 failed, 0 ignored; 1 of 1 exact")
+        .says("3600.000s of virtual time");
+    assert!(begun.elapsed() < Duration::from_secs(3600), "{ran}");
+
+    let ran = json(&scratch);
+    ran.exits_with(0);
+    let (tests, totals) = results(&ran);
+    let test = result(&tests, "tests::an_hour_passes");
+    assert_eq!(test["verdict"], "passed");
+    assert_eq!(test["exact"], true);
+    let time = test["virtual_ns"].as_u64().expect("it is known");
+    assert_eq!(time / 1_000_000, 3_600_000, "{test}");
+    assert_eq!(totals["passed"], 1);
+}
+
+const HANGS: &str = r#"
+#[cfg(test)]
+mod tests {
+    use std::sync::{Arc, Condvar, Mutex, mpsc};
+    use std::thread;
+    use std::time::Duration;
+
+    #[test]
+    fn a_lost_notify() {
+        let pair = Arc::new((Mutex::new(()), Condvar::new()));
+        // Nobody waits yet, and nobody looks at a condition.
+        pair.1.notify_one();
+        let other = Arc::clone(&pair);
+        let waiter = move || {
+            let held = other.0.lock().unwrap();
+            drop(other.1.wait(held).unwrap());
+        };
+        let waiter = thread::Builder::new().name("waiter".into()).spawn(waiter).unwrap();
+        waiter.join().unwrap(); // joins the waiter
+    }
+
+    #[test]
+    fn two_locks_in_opposite_order() {
+        let locks = Arc::new((Mutex::new(1), Mutex::new(2)));
+        let others = Arc::clone(&locks);
+        let right = move || {
+            let second = others.1.lock().unwrap();
+            thread::sleep(Duration::from_millis(10));
+            *others.0.lock().unwrap() += *second; // right waits
+        };
+        let right = thread::Builder::new().name("right".into()).spawn(right).unwrap();
+        let first = locks.0.lock().unwrap();
+        thread::sleep(Duration::from_millis(10));
+        *locks.1.lock().unwrap() += *first; // left waits
+        drop(first);
+        right.join().unwrap();
+    }
+
+    #[test]
+    fn a_channel_that_nobody_closes() {
+        let (sender, receiver) = mpsc::channel();
+        sender.send(1).unwrap();
+        let sum: i32 = receiver.iter().sum(); // receives for ever
+        assert_eq!(sum, 1);
+        drop(sender);
+    }
+
+    #[test]
+    fn a_worker_that_is_never_told_to_end() {
+        let (sender, receiver) = mpsc::channel::<u32>();
+        thread::scope(|scope| {
+            scope.spawn(move || {
+                while receiver.recv().is_ok() {} // the worker's loop
+            });
+            sender.send(1).unwrap();
+        });
+    }
+}
+"#;
+
+/// That a test hung, that this took no time, and what each thread was in.
+#[track_caller]
+fn hangs(tests: &[Value], name: &str, expected: &[(Option<&str>, &str, &str)]) {
+    let test = result(tests, &format!("tests::{name}"));
+    assert_eq!(test["verdict"], "hung", "{test:#}");
+    assert_eq!(test["exact"], true, "{test:#}");
+    let real = Duration::from_nanos(test["real_ns"].as_u64().expect("it is known"));
+    assert!(real < Duration::from_secs(20), "{real:?}");
+    let threads = test["suspended"].as_array().expect("threads are listed");
+    assert_eq!(threads.len(), expected.len(), "{test:#}");
+    for (thread, (name, what, marker)) in threads.iter().zip(expected) {
+        if let Some(name) = name {
+            assert_eq!(thread["thread"], *name, "{test:#}");
+        }
+        assert_eq!(thread["in"], *what, "{test:#}");
+        let line = place(HANGS, marker).line;
+        let at = thread["places"][0]["place"].as_str().expect("a place");
+        assert!(
+            at.starts_with(&format!("src/lib.rs:{line}:")),
+            "{marker}: {test:#}"
+        );
+    }
+}
+
+#[test]
+fn a_hang_fails_at_once_with_the_place_of_every_thread() {
+    let scratch = crate_with("hangs", HANGS);
+    let ran = json(&scratch);
+    ran.exits_with(101);
+    let (tests, totals) = results(&ran);
+    assert_eq!(totals["failed"], 4, "{ran}");
+    hangs(
+        &tests,
+        "a_lost_notify",
+        &[
+            (
+                None,
+                "std::thread::JoinHandle::join, for the end of `waiter`",
+                "joins the waiter",
+            ),
+            (
+                Some("waiter"),
+                "std::sync::Condvar::wait",
+                "drop(other.1.wait",
+            ),
+        ],
+    );
+    hangs(
+        &tests,
+        "two_locks_in_opposite_order",
+        &[
+            (None, "std::sync::Mutex::lock", "left waits"),
+            (Some("right"), "std::sync::Mutex::lock", "right waits"),
+        ],
+    );
+    let test = result(&tests, "tests::a_channel_that_nobody_closes");
+    assert_eq!(test["verdict"], "hung", "{test:#}");
+    let line = place(HANGS, "receives for ever").line;
+    assert!(
+        test.to_string().contains(&format!("src/lib.rs:{line}:")),
+        "{test:#}"
+    );
+    let test = result(&tests, "tests::a_worker_that_is_never_told_to_end");
+    assert_eq!(test["verdict"], "hung", "{test:#}");
+    let line = place(HANGS, "the worker's loop").line;
+    assert!(
+        test.to_string().contains(&format!("src/lib.rs:{line}:")),
+        "{test:#}"
+    );
+
+    // For people: the same in words.
+    let ran = scratch
+        .conan()
+        .args(["test", "--lib", "opposite_order"])
+        .ran();
+    let line = place(HANGS, "right waits").line;
+    ran.exits_with(101)
+        .says("HANG")
+        .says("thread `right` is suspended for good: std::sync::Mutex::lock")
+        .says(&format!("    at src/lib.rs:{line}:"))
+        .never_mentions("running for over 60 seconds");
+}
+
+const MANNERS: &str = r#"
+/// ```
+/// assert_eq!(CRATE::two(), 2);
+/// ```
+pub fn two() -> u32 { 2 }
+
+#[cfg(test)]
+mod tests {
+    use std::process::Command;
+    use std::thread;
+
+    #[test]
+    fn prints() { println!("to standard output"); eprintln!("to standard error"); }
+
+    #[test]
+    fn panics() { println!("before the panic"); assert_eq!(super::two(), 3, "two is not three"); }
+
+    #[test]
+    #[should_panic = "expected"]
+    fn should_panic() { panic!("as expected"); }
+
+    #[test]
+    #[should_panic]
+    fn should_panic_but_does_not() {}
+
+    #[test]
+    #[ignore]
+    fn ignored() { panic!("nobody asked"); }
+
+    #[test]
+    fn children_are_left_alone() {
+        let script = "echo \"[$LD_PRELOAD][$CONAN_PRELOAD_ACCOUNT]\"; date +%s";
+        let before = std::time::SystemTime::now();
+        thread::sleep(std::time::Duration::from_secs(1_000_000));
+        let output = Command::new("sh").args(["-c", script]).output().unwrap();
+        let text = String::from_utf8(output.stdout).unwrap();
+        let (settings, date) = text.trim().split_once('\n').unwrap();
+        assert_eq!(settings, "[][]");
+        let before = before.duration_since(std::time::UNIX_EPOCH).unwrap().as_secs();
+        let date: u64 = date.parse().unwrap();
+        assert!(date - before < 100_000, "a child has real time");
+    }
+
+    #[test]
+    fn aborts() { std::process::abort(); }
+
+    #[test]
+    fn overflows_its_stack() {
+        fn deeper(depth: u64) -> u64 {
+            let filler = std::hint::black_box([depth; 512]);
+            if depth == u64::MAX { 0 } else { deeper(depth + 1) + filler[7] }
+        }
+        deeper(0);
+    }
+
+    #[test]
+    fn names_and_processors_are_as_natively() {
+        assert_eq!(thread::current().name(), Some("tests::names_and_processors_are_as_natively"));
+        let natively = Command::new("nproc").env_remove("OMP_NUM_THREADS").output().unwrap().stdout;
+        let natively: usize = String::from_utf8(natively).unwrap().trim().parse().unwrap();
+        assert_eq!(thread::available_parallelism().unwrap().get(), natively);
+        assert_eq!(std::env::var("CARGO_PKG_NAME").as_deref(), Ok("CRATE"));
+    }
+}
+"#;
+
+#[test]
+fn tests_behave_as_natively() {
+    let scratch = crate_with("manners", MANNERS);
+    let ran = json(&scratch);
+    ran.exits_with(101);
+    let (tests, totals) = results(&ran);
+    let failed = [
+        "panics",
+        "should_panic_but_does_not",
+        "aborts",
+        "overflows_its_stack",
+    ];
+    for test in &tests {
+        let name = test["test"].as_str().expect("a name");
+        let name = name.strip_prefix("tests::").expect("all are in there");
+        let expected = if failed.contains(&name) {
+            "failed"
+        } else {
+            "passed"
+        };
+        assert_eq!(test["verdict"], expected, "{test:#}");
+    }
+    assert_eq!(totals["failed"], failed.len());
+    assert_eq!(totals["ignored"], 1);
+    let prints = result(&tests, "tests::prints");
+    assert!(prints["stdout"].to_string().contains("to standard output"));
+    assert!(prints["stderr"].to_string().contains("to standard error"));
+    let overflows = result(&tests, "tests::overflows_its_stack");
+    assert!(
+        overflows["stderr"]
+            .to_string()
+            .contains("has overflowed its stack"),
+        "{overflows:#}"
+    );
+
+    let words = ["test", "--no-fail-fast", "--junit", "report.xml"];
+    let ran = scratch
+        .conan()
+        .args(words)
+        .args(["--", "--skip", "aborts"])
+        .ran();
+    ran.exits_with(101)
+        .says("before the panic")
+        .says("two is not three")
+        .says("3 failed, 1 ignored")
+        .never_mentions("to standard output")
+        .prints("src/lib.rs - two (line 2) ... ok");
+    let report = scratch.read("report.xml");
+    for part in [
+        "<testsuite name=\"manners\" tests=\"8\" failures=\"3\" skipped=\"1\"",
+        "<testcase name=\"tests::prints\" classname=\"manners\"",
+        "two is not three",
+    ] {
+        assert!(report.contains(part), "{part}: {report}");
+    }
+
+    let words = ["test", "--lib", "prints", "--", "--nocapture"];
+    scratch
+        .conan()
+        .args(words)
+        .ran()
+        .exits_with(0)
+        .says("to standard output");
+    let words = ["test", "--lib", "--", "--ignored"];
+    scratch
+        .conan()
+        .args(words)
+        .ran()
+        .exits_with(101)
+        .says("nobody asked");
+}
+
+#[test]
+fn what_does_not_compile_and_what_is_misspelt_is_said() {
+    let scratch = crate_with("broken", "#[test]\nfn broken() { missing(); }\n");
+    let ran = scratch.conan().arg("test").ran();
+    ran.exits_with(101).says("cannot find function `missing`");
+    scratch.write("src/lib.rs", "");
+    let ran = scratch
+        .conan()
+        .args(["test", "--message-format", "xml"])
+        .ran();
+    ran.exits_with(2)
+        .says("`xml` is no format of `cargo conan test`");
+    let ran = scratch.conan().args(["test", "one", "two"]).ran();
+    ran.exits_with(2).says("`two` is one filter too many");
+}
+
+const MAIN: &str = "\
+fn main() {
+    let begun = std::time::Instant::now();
+    std::thread::sleep(std::time::Duration::from_secs(7200));
+    assert!(begun.elapsed().as_secs() >= 7200);
+    println!(\"from a main of its own\");
+    std::process::exit(if std::env::args().count() == 1 { 0 } else { 7 });
+}
+";
+
+#[test]
+fn a_test_with_a_main_of_its_own_runs_as_a_whole() {
+    let scratch = crate_with("whole", "");
+    let manifest = scratch.read("Cargo.toml");
+    let target = "\n[[test]]\nname = \"own\"\nharness = false\n";
+    scratch.write("Cargo.toml", &(manifest + target));
+    scratch.write("tests/own.rs", MAIN);
+    let ran = scratch.conan().args(["test", "--test", "own"]).ran();
+    ran.exits_with(0)
+        .says("whole::own")
+        .says("7200.000s of virtual time");
+}
+
+#[test]
+fn plain_cargo_test_uses_the_runner() {
+    let scratch = crate_with(
+        "runner",
+        &(SLEEPY.to_owned() + HANGS.trim_start()).replacen("mod tests", "mod sleepy", 1),
+    );
+    let runner = format!(
+        "[target.'cfg(target_os = \"linux\")']\nrunner = ['{}', 'conan', 'runner']\n",
+        cargo_conan().display()
+    );
+    scratch.write(".cargo/config.toml", &runner);
+    let ran = scratch.cargo_test().args(["--lib", "an_hour"]).ran();
+    ran.exits_with(0).prints("1 passed");
+    let ran = scratch.cargo_test().args(["--lib", "two_locks"]).ran();
+    ran.exits_with(101)
+        .says("thread `right` is suspended for good: std::sync::Mutex::lock");
+    let ran = scratch.cargo_test().args(["--lib", "--", "--list"]).ran();
+    ran.exits_with(0).prints_line("tests::a_lost_notify: test");
+}
