@@ -43,8 +43,8 @@ enum Command {
     Run(RunArgs),
     /// Run the tests of a package, unchanged, in virtual time
     ///
-    /// Takes what `cargo test` takes, and `--message-format json` and
-    /// `--junit FILE`. Each test runs in a process of its own, with the engine
+    /// Takes what `cargo test` takes, and `--message-format human|json`,
+    /// `--junit FILE` and `--clock virtual|wall`. Each test runs in a process of its own, with the engine
     /// preloaded: one thread at a time in a fixed order, sleeps and time-outs
     /// in no time at all. A test that hangs fails at once, with the place of
     /// every thread.

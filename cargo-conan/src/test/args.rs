@@ -15,13 +15,13 @@ pub(super) struct Request {
     pub(super) filter: Option<OsString>,
     /// What stands after `--`.
     pub(super) harness: Vec<OsString>,
+    /// Without the engine, in real time.
+    pub(super) wall: bool,
     /// One JSON object a line, in place of text for people.
     pub(super) json: bool,
     /// Where to write a report as `JUnit` does.
     pub(super) junit: Option<PathBuf>,
     pub(super) extent: Extent,
-    /// Doc tests are wanted even after failures.
-    pub(super) no_fail_fast: bool,
     /// Only some targets were named, and the doc tests are not among them.
     pub(super) selects_targets: bool,
 }
@@ -90,21 +90,16 @@ impl Request {
             request.selects_targets |= TARGETS.contains(&name);
             match name {
                 "--message-format" => {
-                    request.json = match &*value_of(name, value, &mut words)? {
-                        format if format == "json" => true,
-                        format if format == "human" => false,
-                        other => {
-                            return Err(error(format_args!(
-                                "`{}` is no format of `cargo conan test`; there are `human` and `json`",
-                                other.display()
-                            )));
-                        }
-                    };
+                    let value = value_of(name, value, &mut words)?;
+                    request.json = is_second(&value, "format", ["human", "json"])?;
+                }
+                "--clock" => {
+                    let value = value_of(name, value, &mut words)?;
+                    request.wall = is_second(&value, "clock", ["virtual", "wall"])?;
                 }
                 "--junit" => request.junit = Some(value_of(name, value, &mut words)?.into()),
                 "--doc" => request.extent = Extent::OnlyDoc,
                 "--no-run" => request.extent = Extent::NoRun,
-                "--no-fail-fast" => request.no_fail_fast = true,
                 _ if WITH_VALUE.contains(&name) && value.is_none() => {
                     let value = value_of(name, None, &mut words)?;
                     request.cargo.extend([word, value]);
@@ -119,6 +114,11 @@ impl Request {
             }
         }
         Ok(request)
+    }
+
+    /// True if doc tests are wanted even after failures.
+    pub(super) fn goes_on(&self) -> bool {
+        self.cargo.iter().any(|word| word == "--no-fail-fast")
     }
 
     /// What the harness needs to know to choose the tests.
@@ -160,6 +160,17 @@ fn value_of(
 ) -> Stop<OsString> {
     let value = value.map(OsString::from).or_else(|| words.next());
     value.ok_or_else(|| error(format_args!("`{name}` needs a value")))
+}
+
+/// Which of two values it is.
+fn is_second(value: &OsStr, what: &str, [first, second]: [&str; 2]) -> Stop<bool> {
+    if value == first || value == second {
+        return Ok(value == second);
+    }
+    Err(error(format_args!(
+        "`{}` is no {what} of `cargo conan test`; there are `{first}` and `{second}`",
+        value.display()
+    )))
 }
 
 #[cfg(test)]

@@ -40,7 +40,7 @@ pub(super) enum Verdict {
 pub(super) enum Exactness {
     Exact,
     Inexact(Vec<Inexact>),
-    /// The process ended by force, and has said nothing.
+    /// The process ended by force and has said nothing, or was not asked.
     Unknown,
     /// The engine had no part in it, and why.
     Native(String),
@@ -56,7 +56,11 @@ pub(super) fn native(binary: &Binary) -> Command {
 }
 
 /// Runs a test to its end.
-pub(super) fn execute(test: &Test<'_>, library: &Library, number: usize) -> io::Result<Outcome> {
+pub(super) fn execute(
+    test: &Test<'_>,
+    library: Option<&Library>,
+    number: usize,
+) -> io::Result<Outcome> {
     let mut command = native(test.binary);
     if let Some(name) = &test.name {
         command.args(["--exact", name, "--nocapture"]);
@@ -64,8 +68,10 @@ pub(super) fn execute(test: &Test<'_>, library: &Library, number: usize) -> io::
             command.arg("--include-ignored");
         }
     }
-    let path = library.account(number);
-    library.preload(&mut command, &path);
+    let path = library.map(|library| library.account(number));
+    if let (Some(library), Some(path)) = (library, &path) {
+        library.preload(&mut command, path);
+    }
     let begun = Instant::now();
     let child = command
         .stdin(Stdio::null())
@@ -78,12 +84,14 @@ pub(super) fn execute(test: &Test<'_>, library: &Library, number: usize) -> io::
     interrupt::forget_id(id);
     let output = output?;
     let real = begun.elapsed();
-    let account = fs::read_to_string(&path).unwrap_or_default();
-    let _ = fs::remove_file(&path);
-    let (time, mut exactness, hang) = understood(Account::parse(&account));
-    if account.is_empty() && !output.status.success() {
-        exactness = Exactness::Unknown;
-    }
+    let (time, exactness, hang) = match path {
+        None => (None, Exactness::Unknown, None),
+        Some(path) => {
+            let account = fs::read_to_string(&path).unwrap_or_default();
+            let _ = fs::remove_file(&path);
+            understood(Account::parse(&account), output.status)
+        }
+    };
     let verdict = match hang {
         Some(hang) => Verdict::Hung(hang),
         None if output.status.success() => Verdict::Passed,
@@ -100,7 +108,10 @@ pub(super) fn execute(test: &Test<'_>, library: &Library, number: usize) -> io::
 }
 
 /// What an account says about the time, about exactness, and a hang.
-pub(super) fn understood(account: Option<Account>) -> (Option<Duration>, Exactness, Option<Hang>) {
+pub(super) fn understood(
+    account: Option<Account>,
+    status: ExitStatus,
+) -> (Option<Duration>, Exactness, Option<Hang>) {
     match account {
         Some(Account::Managed {
             time,
@@ -118,6 +129,7 @@ pub(super) fn understood(account: Option<Account>) -> (Option<Duration>, Exactne
             (Some(time.saturating_sub(idle)), exactness, hang)
         }
         Some(Account::Unmanaged(reason)) => (None, Exactness::Native(reason), None),
+        None if !status.success() => (None, Exactness::Unknown, None),
         None => {
             let reason = "the process left no account".to_owned();
             (None, Exactness::Native(reason), None)

@@ -45,10 +45,14 @@ pub(crate) fn test(words: impl IntoIterator<Item = OsString>) -> Stop<()> {
     if request.extent == Extent::NoRun {
         return Ok(());
     }
-    let library = Library::under(&built.target)?;
-    let failed = run_all(&request, &built, &library)?;
+    let library = if request.wall {
+        None
+    } else {
+        Some(Library::under(&built.target)?)
+    };
+    let failed = run_all(&request, &built, library.as_ref())?;
     let wants_doc_tests = built.has_doc_tests && !request.selects_targets;
-    if wants_doc_tests && (!failed || request.no_fail_fast) {
+    if wants_doc_tests && (!failed || request.goes_on()) {
         doc_tests(&request)?;
     }
     if failed {
@@ -58,7 +62,7 @@ pub(crate) fn test(words: impl IntoIterator<Item = OsString>) -> Stop<()> {
 }
 
 /// Runs the tests of all binaries. True if any failed.
-fn run_all(request: &Request, built: &Built, library: &Library) -> Stop<bool> {
+fn run_all(request: &Request, built: &Built, library: Option<&Library>) -> Stop<bool> {
     let mut tests = Vec::new();
     for binary in &built.binaries {
         tests.extend(list(binary, request)?);
@@ -89,7 +93,7 @@ enum Event<'t> {
 
 fn run_in_parallel<'t>(
     tests: &'t [Test<'t>],
-    library: &Library,
+    library: Option<&Library>,
     workers: usize,
     report: &mut Report<'t>,
 ) {
@@ -145,9 +149,6 @@ fn run_in_parallel<'t>(
 fn doc_tests(request: &Request) -> Stop<()> {
     let mut command = cargo();
     command.args(["test", "--doc"]).args(&request.cargo);
-    if request.no_fail_fast {
-        command.arg("--no-fail-fast");
-    }
     command
         .args(&request.filter)
         .arg("--")

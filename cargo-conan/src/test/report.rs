@@ -44,8 +44,9 @@ impl<'t> Report<'t> {
                 1 => "1 binary".to_owned(),
                 _ => format!("{binaries} binaries"),
             };
+            let clock = if request.wall { "real" } else { "virtual" };
             output::err(format_args!(
-                "     Running {} of {binaries} in virtual time\n",
+                "     Running {} of {binaries} in {clock} time\n",
                 counted(tests, "test")
             ));
         }

@@ -42,7 +42,7 @@ pub(crate) fn runner(words: impl IntoIterator<Item = OsString>) -> Stop<()> {
     let account = fs::read_to_string(&path).unwrap_or_default();
     drop(library);
     if let (_, Exactness::Exact | Exactness::Inexact(_), Some(hang)) =
-        understood(Account::parse(&account))
+        understood(Account::parse(&account), status)
         && let Some(text) = report::why(&Verdict::Hung(hang))
     {
         output::err(format_args!("\n{text}"));
