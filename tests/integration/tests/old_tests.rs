@@ -420,3 +420,29 @@ fn plain_cargo_test_uses_the_runner() {
     let ran = scratch.cargo_test().args(["--lib", "--", "--list"]).ran();
     ran.exits_with(0).prints_line("tests::a_lost_notify: test");
 }
+
+#[test]
+fn a_binary_with_the_engine_in_it_runs_as_under_cargo_test() {
+    let scratch = Scratch::new("engined");
+    let script = "\
+#ticktime 20
+#cut c Counter
+
+#top
+    use CRATE::Counter;
+#end
+
+#begin counts
+    #tick
+        #thread <one>
+            #valueCheck c.add(1) # 1 #end
+        #end
+    #end
+#end
+";
+    scratch.script("tests/scripts/engined.conan", script);
+    let ran = scratch.conan().args(["test", "--test", "engined"]).ran();
+    ran.exits_with(0)
+        .says("1 passed")
+        .says("not in virtual time: calls of `syscall` do not reach the engine");
+}
