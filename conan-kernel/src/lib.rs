@@ -33,7 +33,7 @@ mod time;
 mod watchdog;
 mod world;
 
-pub use process::{Account, account, manage_process};
+pub use process::{Account, Hang, account, manage_process};
 pub use schedule::{Decision, Fifo, Recorded, Strategy};
 pub use selfcheck::{Unavailable, available};
 pub use state::{Blocked, Cause, Inexact, Reason, ThreadId, ThreadInfo, Wake, WakeCall};

@@ -6,6 +6,7 @@
 //!
 //! ```text
 //! virtual 6000000012
+//! trace 9f3c02aa41b7d650
 //! inexact running worker
 //! hang blocked
 //! thread consumer
@@ -27,9 +28,9 @@ use std::path::PathBuf;
 use std::sync::OnceLock;
 
 use crate::me::Inside;
-use crate::process::{self, account, manage_process};
+use crate::process::{self, Hang, account, manage_process};
 use crate::state::{Cause, Reason, ThreadInfo};
-use crate::world::{Stopped, World};
+use crate::world::World;
 
 /// Names the file for the account, and asks for the process to be managed.
 const ACCOUNT: &str = "CONAN_PRELOAD_ACCOUNT";
@@ -106,6 +107,7 @@ fn text() -> String {
         return text;
     };
     let _ = writeln!(text, "virtual {}", account.passed);
+    let _ = writeln!(text, "trace {:016x}", account.trace);
     for (name, reason) in account.inexact {
         let reason = match reason {
             Reason::Running => "running",
@@ -117,11 +119,12 @@ fn text() -> String {
     text
 }
 
-fn hung(world: &World, stopped: Stopped) -> i32 {
+fn hung(world: &World, hang: Hang) -> i32 {
     let mut text = text();
-    let what = match stopped {
-        Stopped::Quiescent => "blocked",
-        Stopped::Yielding => "yielding",
+    let what = match hang {
+        Hang::Blocked => "blocked",
+        Hang::Yielding => "yielding",
+        Hang::Ticking => "ticking",
     };
     let _ = writeln!(text, "hang {what}");
     let threads = world.threads();

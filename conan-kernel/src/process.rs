@@ -15,11 +15,16 @@ use crate::selfcheck::{Unavailable, available};
 use crate::state::{self, ANY_MANAGED, BELL, Reason, State};
 use crate::time::CLOCK_MONOTONIC;
 use crate::watchdog::PERIOD_NS;
-use crate::world::{Stopped, World};
+use crate::world::World;
 
 /// Threads that do nothing but yield for so long of virtual time, with no
 /// time-out ahead, wait for something that never comes.
 const YIELDED_LONG_ENOUGH_NS: u64 = 24 * 3600 * 1_000_000_000;
+
+/// So many time-outs, over so long of virtual time, are of threads that only
+/// keep time: what the others wait for never comes.
+const MANY_TIMEOUTS: u64 = 10_000_000;
+const LONG_NS: u64 = 3600 * 1_000_000_000;
 
 /// How long threads that only yield give those outside, in nanoseconds of
 /// real time.
@@ -33,15 +38,29 @@ static BEGUN: AtomicU64 = AtomicU64::new(0);
 pub struct Account {
     /// Virtual nanoseconds that have passed.
     pub passed: u64,
-    /// The threads that made the run inexact, by their names, and why.
+    /// The threads that made the run inexact, by their names, and why; each
+    /// once.
     pub inexact: Vec<(Option<String>, Reason)>,
+    /// A digest of who ran when: the same for the same run.
+    pub trace: u64,
+}
+
+/// Why nothing will come of a process any more.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Hang {
+    /// Every thread is blocked, with no time-out ahead.
+    Blocked,
+    /// Threads do nothing but yield.
+    Yielding,
+    /// Threads do nothing but wait for time to pass.
+    Ticking,
 }
 
 /// Makes the calling thread a managed one, for the life of the process. It
 /// must be the only one. When nothing can move any more, `hung` looks at the
 /// world and says with which code the process ends.
 pub fn manage_process(
-    hung: impl FnOnce(&World, Stopped) -> i32 + Send + 'static,
+    hung: impl FnOnce(&World, Hang) -> i32 + Send + 'static,
 ) -> Result<(), Unavailable> {
     available()?;
     let slot = {
@@ -71,12 +90,17 @@ pub fn account() -> Option<Account> {
     }
     let _inside = Inside::enter();
     let state = state::lock();
-    let inexact = state.inexact.iter();
-    let inexact =
-        inexact.map(|inexact| (state.threads[inexact.thread.0].name.clone(), inexact.reason));
+    let mut inexact = Vec::new();
+    for one in &state.inexact {
+        let one = (state.threads[one.thread.0].name.clone(), one.reason);
+        if !inexact.contains(&one) {
+            inexact.push(one);
+        }
+    }
     Some(Account {
         passed: state.now.saturating_sub(begun),
-        inexact: inexact.collect(),
+        inexact,
+        trace: state.trace,
     })
 }
 
@@ -97,7 +121,7 @@ extern "C" fn leave_child_alone() {
     me::forget();
 }
 
-fn own(first: &'static Slot, hung: impl FnOnce(&World, Stopped) -> i32) {
+fn own(first: &'static Slot, hung: impl FnOnce(&World, Hang) -> i32) {
     let world = World::open(Fifo).expect("it was found to be possible");
     {
         let _inside = Inside::enter();
@@ -106,16 +130,18 @@ fn own(first: &'static Slot, hung: impl FnOnce(&World, Stopped) -> i32) {
         BEGUN.store(state.now.max(1), Ordering::Relaxed);
         state.make_ready(first.id);
     }
-    let stopped = drive();
+    let hang = drive();
     let _inside = Inside::enter();
-    let code = hung(&world, stopped);
+    let code = hung(&world, hang);
     // SAFETY: nothing of this process is needed any more.
     unsafe { _exit(code) }
 }
 
 /// Runs the world until nothing can move any more.
-fn drive() -> Stopped {
+fn drive() -> Hang {
+    let begun = BEGUN.load(Ordering::Relaxed);
     let mut pace = None;
+    let mut timeouts = 0;
     loop {
         let bell = BELL.load(Ordering::Acquire);
         let _inside = Inside::enter();
@@ -141,13 +167,17 @@ fn drive() -> Stopped {
         pace = None;
         let Some(deadline) = state.next_deadline() else {
             return if state.yielded.is_empty() {
-                Stopped::Quiescent
+                Hang::Blocked
             } else {
-                Stopped::Yielding
+                Hang::Yielding
             };
         };
         state.now = state.now.max(deadline);
         state.fire_one();
+        timeouts += 1;
+        if timeouts > MANY_TIMEOUTS && state.now - begun > LONG_NS {
+            return Hang::Ticking;
+        }
     }
 }
 

@@ -19,6 +19,8 @@ const BLOCKED_LOOKS: u32 = 2;
 /// Nanoseconds on a processor before a running one is, while others are ready.
 /// Not real time: on a busy machine a thread waits long for its processor.
 const BUSY_NS: u64 = 100_000_000;
+/// The same in a whole process, where a panic's backtrace may be in it.
+const BUSY_PROCESS_NS: u64 = 300_000_000;
 /// The same in a process that polls, as is known already: it would do nothing
 /// else for most of its time.
 const BUSY_AGAIN_NS: u64 = 4_000_000;
@@ -63,7 +65,7 @@ fn watch() {
         raw::pause(period);
         let mut state = state::lock();
         watchdog.look(&mut state);
-        if state.polls() {
+        if state.is_process && state.polls() {
             period = PERIOD_AGAIN_NS;
         }
         let now = SWITCHES.load(Ordering::Relaxed);
@@ -114,10 +116,10 @@ impl Watchdog {
             self.blocked_looks = 0;
             let used = time_used(number);
             let used = used.saturating_sub(*self.used_before.get_or_insert(used));
-            let busy = if state.polls() {
-                BUSY_AGAIN_NS
-            } else {
-                BUSY_NS
+            let busy = match (state.is_process, state.polls()) {
+                (true, true) => BUSY_AGAIN_NS,
+                (true, false) => BUSY_PROCESS_NS,
+                (false, _) => BUSY_NS,
             };
             used >= if alone { ALONE_NS } else { busy }
         } else {
@@ -147,11 +149,10 @@ impl Watchdog {
 }
 
 impl State {
-    /// True if the world is a process in which a thread has computed or
-    /// polled for long.
+    /// True if a thread has computed or polled for long before.
     fn polls(&self) -> bool {
         let is_running = |inexact: &Inexact| inexact.reason == Reason::Running;
-        self.is_process && self.inexact.iter().any(is_running)
+        self.inexact.iter().any(is_running)
     }
 
     /// True if a thread that was let go runs.

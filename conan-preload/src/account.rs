@@ -9,6 +9,8 @@ pub enum Account {
     Managed {
         /// The virtual time that passed.
         time: Duration,
+        /// Tells one course of events from another.
+        trace: String,
         /// Why the run was not exact; empty if it was.
         inexact: Vec<Inexact>,
         /// How it stood when nothing could move any more.
@@ -38,9 +40,12 @@ pub enum Reason {
     WokeOutside,
 }
 
-/// Every thread is suspended for good, or does nothing but yield.
+/// Nothing will come of the process any more.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Hang {
+    /// Threads still run, but only to yield or to wait for time to pass;
+    /// otherwise every one is suspended for good.
+    pub is_alive: bool,
     /// The threads, in the order in which they were started.
     pub threads: Vec<Suspended>,
 }
@@ -79,6 +84,7 @@ impl Account {
             return Some(Self::Unmanaged(reason.trim_end().to_owned()));
         }
         let mut time = None;
+        let mut trace = String::new();
         let mut inexact = Vec::new();
         let mut hang: Option<Hang> = None;
         for line in text.lines() {
@@ -89,13 +95,18 @@ impl Account {
             let thread = hang.as_mut().and_then(|hang| hang.threads.last_mut());
             match (key, thread) {
                 ("virtual", _) => time = Some(nanoseconds(rest)?),
+                ("trace", _) => rest.clone_into(&mut trace),
                 ("inexact", _) => {
                     let (reason, name) = rest.split_once(' ').unwrap_or((rest, ""));
                     let reason = Reason::parse(reason)?;
                     let thread = named(name);
                     inexact.push(Inexact { reason, thread });
                 }
-                ("hang", _) => hang = Some(Hang::default()),
+                ("hang", _) => {
+                    let is_alive = rest != "blocked";
+                    let threads = Vec::new();
+                    hang = Some(Hang { is_alive, threads });
+                }
                 ("thread", _) => hang.as_mut()?.threads.push(Suspended {
                     name: named(rest),
                     cause: Cause::Other,
@@ -113,6 +124,7 @@ impl Account {
         }
         Some(Self::Managed {
             time: time?,
+            trace,
             inexact,
             hang,
         })
@@ -155,7 +167,7 @@ mod tests {
 
     #[test]
     fn an_account_has_time_inexactness_and_the_threads_of_a_hang() {
-        let text = "virtual 5000000001\ninexact blocked reader\nhang blocked\n\
+        let text = "virtual 5000000001\ntrace ab\ninexact blocked reader\nhang blocked\n\
                     thread main\ncause join worker 1\nsince 12\n|   0: a::b\n|      at a.rs:1\n\
                     thread \ncause futex\nsince 0\n";
         let thread = |name: Option<&str>, cause, waited, backtrace: &str| Suspended {
@@ -175,8 +187,12 @@ mod tests {
         };
         let expected = Account::Managed {
             time: Duration::from_nanos(5_000_000_001),
+            trace: "ab".to_owned(),
             inexact: vec![inexact],
-            hang: Some(Hang { threads }),
+            hang: Some(Hang {
+                is_alive: false,
+                threads,
+            }),
         };
         assert_eq!(Account::parse(text), Some(expected));
     }

@@ -21,6 +21,8 @@ pub(super) struct Outcome {
     /// The time that passed for the test; nothing if nobody knows.
     pub(super) time: Option<Duration>,
     pub(super) exactness: Exactness,
+    /// Tells one course of events from another.
+    pub(super) trace: Option<String>,
     pub(super) stdout: String,
     pub(super) stderr: String,
 }
@@ -84,14 +86,20 @@ pub(super) fn execute(
     interrupt::forget_id(id);
     let output = output?;
     let real = begun.elapsed();
-    let (time, exactness, hang) = match path {
-        None => (None, Exactness::Unknown, None),
+    let understood = match path {
+        None => Understood::nothing(Exactness::Unknown),
         Some(path) => {
             let account = fs::read_to_string(&path).unwrap_or_default();
             let _ = fs::remove_file(&path);
-            understood(Account::parse(&account), output.status)
+            Understood::from(Account::parse(&account), output.status)
         }
     };
+    let Understood {
+        time,
+        trace,
+        exactness,
+        hang,
+    } = understood;
     let verdict = match hang {
         Some(hang) => Verdict::Hung(hang),
         None if output.status.success() => Verdict::Passed,
@@ -102,37 +110,59 @@ pub(super) fn execute(
         real,
         time,
         exactness,
+        trace,
         stdout: String::from_utf8_lossy(&output.stdout).into_owned(),
         stderr: String::from_utf8_lossy(&output.stderr).into_owned(),
     })
 }
 
-/// What an account says about the time, about exactness, and a hang.
-pub(super) fn understood(
-    account: Option<Account>,
-    status: ExitStatus,
-) -> (Option<Duration>, Exactness, Option<Hang>) {
-    match account {
-        Some(Account::Managed {
-            time,
-            inexact,
-            hang,
-        }) => {
-            // The harness waits on, with a time-out of its own.
-            let idle = hang.iter().flat_map(|hang| &hang.threads).skip(1);
-            let idle = idle.map(|thread| thread.waited).min().unwrap_or_default();
-            let exactness = if inexact.is_empty() {
-                Exactness::Exact
-            } else {
-                Exactness::Inexact(inexact)
-            };
-            (Some(time.saturating_sub(idle)), exactness, hang)
+/// What an account says.
+pub(super) struct Understood {
+    time: Option<Duration>,
+    trace: Option<String>,
+    exactness: Exactness,
+    pub(super) hang: Option<Hang>,
+}
+
+impl Understood {
+    fn nothing(exactness: Exactness) -> Self {
+        Self {
+            time: None,
+            trace: None,
+            exactness,
+            hang: None,
         }
-        Some(Account::Unmanaged(reason)) => (None, Exactness::Native(reason), None),
-        None if !status.success() => (None, Exactness::Unknown, None),
-        None => {
-            let reason = "the process left no account".to_owned();
-            (None, Exactness::Native(reason), None)
+    }
+
+    pub(super) fn from(account: Option<Account>, status: ExitStatus) -> Self {
+        match account {
+            Some(Account::Managed {
+                time,
+                trace,
+                inexact,
+                hang,
+            }) => {
+                // The harness waits on, with a time-out of its own.
+                let idle = hang.iter().flat_map(|hang| &hang.threads).skip(1);
+                let idle = idle.map(|thread| thread.waited).min().unwrap_or_default();
+                let exactness = if inexact.is_empty() {
+                    Exactness::Exact
+                } else {
+                    Exactness::Inexact(inexact)
+                };
+                Self {
+                    time: Some(time.saturating_sub(idle)),
+                    trace: Some(trace),
+                    exactness,
+                    hang,
+                }
+            }
+            Some(Account::Unmanaged(reason)) => Self::nothing(Exactness::Native(reason)),
+            None if !status.success() => Self::nothing(Exactness::Unknown),
+            None => {
+                let reason = "the process left no account".to_owned();
+                Self::nothing(Exactness::Native(reason))
+            }
         }
     }
 }

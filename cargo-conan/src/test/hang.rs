@@ -293,6 +293,7 @@ mod tests {
             backtrace: backtrace.to_owned(),
         };
         let hang = Hang {
+            is_alive: false,
             threads: vec![thread],
         };
         let text: String = blocks(&hang).iter().map(Block::text).collect();

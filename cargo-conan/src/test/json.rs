@@ -25,6 +25,7 @@ pub(super) fn test(test: &Test<'_>, outcome: &Outcome) -> Value {
         "virtual_ns": outcome.time.map(ns),
         "exact": matches!(outcome.exactness, Exactness::Exact),
         "not_exact": not_exact(&outcome.exactness),
+        "trace": outcome.trace,
         "suspended": threads,
         "stdout": outcome.stdout,
         "stderr": outcome.stderr,

@@ -238,9 +238,12 @@ pub(super) fn why(verdict: &Verdict) -> Option<String> {
         Verdict::Failed(how) => Some(format!("the test failed: {how}\n")),
         Verdict::Hung(threads) => {
             let blocks = hang::blocks(threads);
-            let mut text =
+            let mut text = if threads.is_alive {
+                "the test hangs: threads only yield or wait for time to pass, and nothing comes of it\n"
+            } else {
                 "the test hangs: every thread is suspended, and nothing is left that could wake one\n"
-                    .to_owned();
+            }
+            .to_owned();
             for block in blocks {
                 text.push_str(&block.text());
             }

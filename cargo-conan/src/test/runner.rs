@@ -8,7 +8,7 @@ use std::process::{self, Command};
 
 use conan_preload::Account;
 
-use super::execute::{Exactness, Verdict, described, understood};
+use super::execute::{Understood, Verdict, described};
 use super::library::Library;
 use super::report;
 use crate::exit::{Exit, Stop, error};
@@ -41,8 +41,7 @@ pub(crate) fn runner(words: impl IntoIterator<Item = OsString>) -> Stop<()> {
     let status = status.map_err(cannot)?;
     let account = fs::read_to_string(&path).unwrap_or_default();
     drop(library);
-    if let (_, Exactness::Exact | Exactness::Inexact(_), Some(hang)) =
-        understood(Account::parse(&account), status)
+    if let Some(hang) = Understood::from(Account::parse(&account), status).hang
         && let Some(text) = report::why(&Verdict::Hung(hang))
     {
         output::err(format_args!("\n{text}"));
