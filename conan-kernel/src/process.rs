@@ -3,7 +3,7 @@
 //! moves time on whenever nothing else moves.
 
 use std::ffi::{c_char, c_int};
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::{io, thread};
 
 use crate::handover::{Go, Slot, handover};
@@ -30,8 +30,8 @@ const LONG_NS: u64 = 3600 * 1_000_000_000;
 /// real time.
 const YIELD_PAUSE_NS: u64 = 100_000;
 
-/// The virtual time at which the process was taken over; 0 before that.
-static BEGUN: AtomicU64 = AtomicU64::new(0);
+/// True once the process was taken over.
+static IS_MANAGED: AtomicBool = AtomicBool::new(false);
 
 /// What came of a managed process so far.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -84,8 +84,7 @@ pub fn manage_process(
 
 /// What came of the process so far; nothing if it is not managed.
 pub fn account() -> Option<Account> {
-    let begun = BEGUN.load(Ordering::Relaxed);
-    if begun == 0 {
+    if !IS_MANAGED.load(Ordering::Relaxed) {
         return None;
     }
     let _inside = Inside::enter();
@@ -98,7 +97,7 @@ pub fn account() -> Option<Account> {
         }
     }
     Some(Account {
-        passed: state.now.saturating_sub(begun),
+        passed: state.now - state.begun,
         inexact,
         trace: state.trace,
     })
@@ -116,7 +115,7 @@ unsafe extern "C" {
 /// A child has one thread, a copy of the one that called `fork`, and none of
 /// ours.
 extern "C" fn leave_child_alone() {
-    BEGUN.store(0, Ordering::Relaxed);
+    IS_MANAGED.store(false, Ordering::Relaxed);
     ANY_MANAGED.store(false, Ordering::Relaxed);
     me::forget();
 }
@@ -127,7 +126,7 @@ fn own(first: &'static Slot, hung: impl FnOnce(&World, Hang) -> i32) {
         let _inside = Inside::enter();
         let mut state = state::lock();
         state.is_process = true;
-        BEGUN.store(state.now.max(1), Ordering::Relaxed);
+        IS_MANAGED.store(true, Ordering::Relaxed);
         state.make_ready(first.id);
     }
     let hang = drive();
@@ -139,7 +138,6 @@ fn own(first: &'static Slot, hung: impl FnOnce(&World, Hang) -> i32) {
 
 /// Runs the world until nothing can move any more.
 fn drive() -> Hang {
-    let begun = BEGUN.load(Ordering::Relaxed);
     let mut pace = None;
     let mut timeouts = 0;
     loop {
@@ -175,7 +173,7 @@ fn drive() -> Hang {
         state.now = state.now.max(deadline);
         state.fire_one();
         timeouts += 1;
-        if timeouts > MANY_TIMEOUTS && state.now - begun > LONG_NS {
+        if timeouts > MANY_TIMEOUTS && state.now - state.begun > LONG_NS {
             return Hang::Ticking;
         }
     }

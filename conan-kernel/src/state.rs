@@ -162,6 +162,8 @@ pub(crate) struct State {
     pub(crate) now: u64,
     /// True if the world is the whole process.
     pub(crate) is_process: bool,
+    /// The time at which the world was opened.
+    pub(crate) begun: u64,
     /// A digest of who ran when, to tell one run of a process from another.
     pub(crate) trace: u64,
     /// Time does not creep beyond this.
@@ -200,6 +202,7 @@ static STATE: Lock<State> = Lock::new(State {
     strategy: None,
     now: 0,
     is_process: false,
+    begun: 0,
     trace: 0,
     horizon: 0,
     outside: 0,
@@ -426,7 +429,7 @@ impl State {
         let id = self.ready.remove(index).expect("one of the ready threads");
         self.thread(id).phase = Phase::Running;
         self.current = Some(id);
-        let turn = self.now ^ ((id.0 as u64) << 48);
+        let turn = (self.now - self.begun) ^ ((id.0 as u64) << 48);
         self.trace = (self.trace ^ turn).wrapping_mul(0x0100_0000_01b3);
         SWITCHES.fetch_add(1, Ordering::Relaxed);
         Some(self.thread(id).slot)

@@ -63,6 +63,7 @@ impl World {
         state.open = true;
         state.strategy = Some(Box::new(strategy));
         state.now = state.now.max(real_now);
+        state.begun = state.now;
         state.inexact.clear();
         state.forget_wake_calls();
         state.woke_outside = None;

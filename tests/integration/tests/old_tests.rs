@@ -446,3 +446,55 @@ fn a_binary_with_the_engine_in_it_runs_as_under_cargo_test() {
         .says("1 passed")
         .says("not in virtual time: calls of `syscall` do not reach the engine");
 }
+
+const RACE: &str = r#"
+#[cfg(test)]
+mod tests {
+    use std::sync::{Arc, Mutex, mpsc};
+    use std::thread;
+    use std::time::Duration;
+
+    #[test]
+    fn workers_race() {
+        let (sender, receiver) = mpsc::sync_channel(2);
+        let sum = Arc::new(Mutex::new(0_u64));
+        let workers: Vec<_> = (0..8_u64).map(|number| {
+            let (sender, sum) = (sender.clone(), Arc::clone(&sum));
+            thread::spawn(move || for round in 0..20 {
+                let mut sum = sum.lock().unwrap();
+                *sum = (*sum ^ number ^ round).wrapping_mul(31);
+                drop(sum);
+                sender.send((number, round)).unwrap();
+                thread::sleep(Duration::from_millis(number % 3));
+                thread::yield_now();
+            })
+        }).collect();
+        drop(sender);
+        let order: Vec<_> = receiver.iter().collect();
+        for worker in workers {
+            worker.join().unwrap();
+        }
+        println!("{order:?} {}", sum.lock().unwrap());
+    }
+}
+"#;
+
+#[test]
+fn an_exact_test_is_the_same_every_time() {
+    let scratch = crate_with("race", RACE);
+    let runs: Vec<Value> = (0..20)
+        .map(|_| {
+            let ran = json(&scratch);
+            ran.exits_with(0);
+            let (tests, _) = results(&ran);
+            let mut test = result(&tests, "tests::workers_race").clone();
+            assert_eq!(test["exact"], true, "{test:#}");
+            assert!(test["trace"].is_string(), "{test:#}");
+            test.as_object_mut().expect("an object").remove("real_ns");
+            test
+        })
+        .collect();
+    for run in &runs {
+        assert_eq!(run, &runs[0]);
+    }
+}
