@@ -136,6 +136,10 @@ pub(crate) struct Thread {
     pub(crate) last_wake: Option<Wake>,
     pub(crate) tag: u64,
     pub(crate) reads: u32,
+    /// How often the watchdog has taken its turn because it kept it too long.
+    pub(crate) kept_turn: u32,
+    /// True if it waits for its turn to do something in the engine.
+    needs_turn: bool,
     /// The threads that wait for its end.
     pub(crate) joiners: Vec<ThreadId>,
 }
@@ -181,6 +185,9 @@ pub(crate) struct State {
     /// Threads that were let go and have not come back.
     pub(crate) free_threads: BTreeSet<u32>,
 }
+
+/// So often makes it a habit.
+const HABIT: u32 = 3;
 
 /// Turns after which the yielded go on though others are still ready: those
 /// may wait for them.
@@ -261,6 +268,8 @@ impl State {
             last_wake: None,
             tag: 0,
             reads: 0,
+            kept_turn: 0,
+            needs_turn: false,
             joiners: Vec::new(),
         };
         match free {
@@ -427,12 +436,31 @@ impl State {
             None => 0,
         };
         let id = self.ready.remove(index).expect("one of the ready threads");
+        if self.let_outside(id) {
+            return self.choose();
+        }
         self.thread(id).phase = Phase::Running;
         self.current = Some(id);
         let turn = (self.now - self.begun) ^ ((id.0 as u64) << 48);
         self.trace = (self.trace ^ turn).wrapping_mul(0x0100_0000_01b3);
         SWITCHES.fetch_add(1, Ordering::Relaxed);
         Some(self.thread(id).slot)
+    }
+
+    /// Lets a thread of a process go on outside at once, if it would only keep
+    /// its turn until the watchdog takes it, as it has done again and again.
+    fn let_outside(&mut self, id: ThreadId) -> bool {
+        let is_process = self.is_process;
+        let thread = self.thread(id);
+        let needs_turn = std::mem::take(&mut thread.needs_turn);
+        if !is_process || needs_turn || thread.kept_turn < HABIT {
+            return false;
+        }
+        thread.phase = Phase::Outside;
+        let slot = thread.slot;
+        self.outside += 1;
+        handover().bypass(Some(slot));
+        true
     }
 
     /// Only yielding threads are left: they go on, and time creeps, so that
@@ -511,6 +539,7 @@ pub(crate) fn enter(slot: &'static Slot) -> Guard<'static, State> {
     match state.thread(slot.id).phase {
         Phase::Outside => {
             state.outside -= 1;
+            state.thread(slot.id).needs_turn = true;
             state.make_ready(slot.id);
             // Whoever has the turn passes it on, or the owner finds it ready.
             ring();

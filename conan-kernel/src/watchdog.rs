@@ -132,6 +132,7 @@ impl Watchdog {
         let thread = state.thread(id);
         let tag = thread.tag;
         thread.phase = Phase::Outside;
+        thread.kept_turn += u32::from(running);
         state.outside += 1;
         let reason = if running {
             Reason::Running
