@@ -13,7 +13,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
 use std::time::{Duration, Instant};
 
-use conan_integration::{Ran, Run, cargo, conan, target};
+use conan_integration::{Run, cargo, conan, target};
 use serde_json::Value;
 
 /// A published crate with tests.
@@ -116,7 +116,7 @@ struct Comparison {
 /// Runs a suite both ways.
 fn compare(suite: &Suite, folder: &Path) -> Result<Comparison, String> {
     let root = unpacked(suite, folder)?;
-    let build = in_suite(suite, &root, folder, &["--no-run"]);
+    let build = in_suite(suite, &root, folder, &["--no-run"])?;
     if build.code != Some(0) {
         let end: Vec<_> = build.stderr.lines().rev().take(12).collect();
         let end: Vec<_> = end.into_iter().rev().collect();
@@ -163,10 +163,10 @@ fn run(
 ) -> Result<(BTreeMap<String, String>, Duration, usize), String> {
     let begun = Instant::now();
     let words = ["--message-format", "json", "--clock", clock];
-    let ran = in_suite(suite, root, folder, &words);
+    let ran = in_suite(suite, root, folder, &words)?;
     let time = begun.elapsed();
     if !matches!(ran.code, Some(0 | 101)) {
-        return Err(format!("cannot be run: {ran}"));
+        return Err(format!("cannot be run: {}", ran.stderr));
     }
     let mut verdicts = BTreeMap::new();
     let mut exact = 0;
@@ -187,13 +187,26 @@ fn run(
     Ok((verdicts, time, exact))
 }
 
-fn in_suite(suite: &Suite, root: &Path, folder: &Path, words: &[&str]) -> Ran {
+/// However long that takes: natively, suites sleep.
+fn in_suite(suite: &Suite, root: &Path, folder: &Path, words: &[&str]) -> Result<Ran, String> {
     let mut command = conan(root);
     command
         .args(["test", "--lib", "--tests"])
         .args(suite.options)
         .args(words);
-    settled(&mut command, folder).ran()
+    let output = settled(&mut command, folder).output();
+    let output = output.map_err(|error| format!("cannot be started: {error}"))?;
+    Ok(Ran {
+        code: output.status.code(),
+        stdout: String::from_utf8_lossy(&output.stdout).into_owned(),
+        stderr: String::from_utf8_lossy(&output.stderr).into_owned(),
+    })
+}
+
+struct Ran {
+    code: Option<i32>,
+    stdout: String,
+    stderr: String,
 }
 
 /// All suites build in one target directory, with what cargo has fetched.
