@@ -46,8 +46,8 @@ fn threads(hang: &conan_preload::Hang) -> Value {
     blocks.collect()
 }
 
-/// The summary.
-pub(super) fn totals(totals: &Totals) -> Value {
+/// The summary, and how long it all took.
+pub(super) fn totals(totals: &Totals, elapsed: Duration) -> Value {
     json!({"totals": {
         "passed": totals.passed,
         "failed": totals.failed,
@@ -55,6 +55,7 @@ pub(super) fn totals(totals: &Totals) -> Value {
         "exact": totals.exact,
         "real_ns": ns(totals.real),
         "virtual_ns": ns(totals.time),
+        "elapsed_ns": ns(elapsed),
     }})
 }
 

@@ -136,7 +136,10 @@ impl<'t> Report<'t> {
     pub(super) fn totals(&self) {
         let totals = self.sums();
         if self.json {
-            output::out(format_args!("{}\n", json::totals(&totals)));
+            output::out(format_args!(
+                "{}\n",
+                json::totals(&totals, self.begun.elapsed())
+            ));
             return;
         }
         let failed: Vec<_> = self
