@@ -1,13 +1,16 @@
 //! The command line.
 
 use std::ffi::OsString;
+use std::num::NonZeroUsize;
 use std::panic;
 use std::path::PathBuf;
 
+use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use clap::{Args, Parser, Subcommand, ValueEnum};
+use conan_mutate::Operator;
 
 use crate::exit::{Exit, Stop, error};
-use crate::{check, expand, explain, fmt, new, run, stats, test};
+use crate::{check, expand, explain, fmt, mutate, new, run, stats, test};
 
 #[derive(Parser)]
 #[command(name = "cargo", bin_name = "cargo", disable_help_subcommand = true)]
@@ -65,6 +68,8 @@ enum Command {
         #[arg(trailing_var_arg = true, allow_hyphen_values = true, hide = true)]
         words: Vec<OsString>,
     },
+    /// Break the component in small ways, and see whether its script notices
+    Mutate(MutateArgs),
     /// Count conditions, sequences, test cases and lines
     Stats {
         /// Scripts and folders of scripts [default: the current folder]
@@ -90,12 +95,8 @@ pub(crate) struct CheckArgs {
 /// `run`
 #[derive(Args)]
 pub(crate) struct RunArgs {
-    /// How time passes
-    #[arg(long, value_name = "CLOCK", value_parser = ["wall", "virtual"])]
-    pub(crate) clock: Option<String>,
-    /// The length of a tick in milliseconds, in place of the script's own
-    #[arg(long, value_name = "MS", value_parser = clap::value_parser!(u64).range(1..))]
-    pub(crate) ticktime: Option<u64>,
+    #[command(flatten)]
+    pub(crate) clock: ClockArgs,
     /// How to print the report
     #[arg(long, value_enum, default_value_t = Format::Human)]
     pub(crate) message_format: Format,
@@ -104,6 +105,58 @@ pub(crate) struct RunArgs {
     pub(crate) package: Option<String>,
     /// Scripts and folders of scripts [default: the current folder]
     pub(crate) files: Vec<PathBuf>,
+}
+
+/// The clock of a run.
+#[derive(Args)]
+pub(crate) struct ClockArgs {
+    /// How time passes
+    #[arg(long, value_name = "CLOCK", value_parser = ["wall", "virtual"])]
+    pub(crate) clock: Option<String>,
+    /// The length of a tick in milliseconds, in place of the script's own
+    #[arg(long, value_name = "MS", value_parser = clap::value_parser!(u64).range(1..))]
+    pub(crate) ticktime: Option<u64>,
+}
+
+/// `mutate`
+#[derive(Args)]
+pub(crate) struct MutateArgs {
+    /// The source file that is mutated [default: `src/SCRIPT.rs` of the package under test]
+    #[arg(long, value_name = "FILE")]
+    pub(crate) component: Vec<PathBuf>,
+    /// Only show what mutants there are
+    #[arg(long)]
+    pub(crate) list: bool,
+    /// Only mutants of this operator
+    #[arg(long, value_name = "OPERATOR", value_parser = operator())]
+    pub(crate) only: Vec<Operator>,
+    /// Only this mutant, with the script's report
+    #[arg(long, value_name = "ID")]
+    pub(crate) mutant: Vec<String>,
+    /// How many mutants to try at a time [default: one for each processor]
+    #[arg(long, short, value_name = "N")]
+    pub(crate) jobs: Option<NonZeroUsize>,
+    /// How long a mutant may run [default: 20 times as long as the component, at least 10]
+    #[arg(long, value_name = "SECONDS", value_parser = clap::value_parser!(u64).range(1..))]
+    pub(crate) timeout: Option<u64>,
+    #[command(flatten)]
+    pub(crate) clock: ClockArgs,
+    /// How to print what comes of it
+    #[arg(long, value_enum, default_value_t = Format::Human)]
+    pub(crate) message_format: Format,
+    /// The package whose components the scripts test
+    #[arg(long, short, value_name = "NAME")]
+    pub(crate) package: Option<String>,
+    /// Scripts and folders of scripts
+    #[arg(required = true, value_name = "SCRIPT")]
+    pub(crate) files: Vec<PathBuf>,
+}
+
+fn operator() -> impl TypedValueParser<Value = Operator> {
+    let values =
+        Operator::ALL.map(|operator| PossibleValue::new(operator.name()).help(operator.about()));
+    PossibleValuesParser::new(values)
+        .map(|name| Operator::named(&name).expect("only names are let through"))
 }
 
 /// How messages are printed.
@@ -140,6 +193,7 @@ fn execute(command: Command) -> Stop<()> {
         Command::Run(args) => run::run(&args),
         Command::Test { words: _ } => test::test(words_as_they_are()),
         Command::Runner { words: _ } => test::runner(words_as_they_are()),
+        Command::Mutate(args) => mutate::mutate(&args),
         Command::Stats { paths } => stats::stats(&paths),
         Command::Explain { code } => explain::explain(&code),
     }

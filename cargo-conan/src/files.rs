@@ -52,13 +52,9 @@ fn collect(folder: &Path, found: &mut Vec<PathBuf>) -> Result<(), (PathBuf, io::
         let path = entry.path();
         // `./a.conan` reads better as `a.conan`.
         let path = path.strip_prefix(".").map(Path::to_owned).unwrap_or(path);
-        let name = entry.file_name();
-        let name = name.to_string_lossy();
         let is_folder = entry.file_type().map_err(failed)?.is_dir();
         if is_folder {
-            let is_ours =
-                !name.starts_with('.') && !fs::exists(path.join("CACHEDIR.TAG")).unwrap_or(false);
-            if is_ours && name != "node_modules" {
+            if is_source_folder(&path) {
                 collect(&path, found)?;
             }
         } else if path
@@ -69,6 +65,13 @@ fn collect(folder: &Path, found: &mut Vec<PathBuf>) -> Result<(), (PathBuf, io::
         }
     }
     Ok(())
+}
+
+/// True unless a folder is hidden, or made by a tool: cargo's, npm's.
+pub(crate) fn is_source_folder(path: &Path) -> bool {
+    let name = path.file_name().unwrap_or_default().to_string_lossy();
+    let is_cache = fs::exists(path.join("CACHEDIR.TAG")).unwrap_or(false);
+    !name.starts_with('.') && !is_cache && name != "node_modules"
 }
 
 /// Reads a script and checks it.

@@ -10,6 +10,7 @@ mod explain;
 mod files;
 mod fmt;
 mod includes;
+mod mutate;
 mod new;
 mod output;
 mod package;

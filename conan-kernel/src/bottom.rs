@@ -19,6 +19,8 @@ pub(crate) struct Start {
     pub(crate) routine: Routine,
     pub(crate) argument: *mut c_void,
     pub(crate) slot: &'static crate::handover::Slot,
+    /// True if it is managed from its first instruction on.
+    pub(crate) enters: bool,
 }
 
 /// Where the return address to libc is on a thread's stack; 0 if unknown.

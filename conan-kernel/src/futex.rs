@@ -1,12 +1,14 @@
 //! The futex, emulated: the word is compared and the thread queued under the
 //! engine's lock, so that no wake can fall between.
 
-use std::sync::atomic::{AtomicU32, Ordering, fence};
+use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering, fence};
 
+use crate::decide::{self, Doing};
+use crate::executable;
 use crate::handover::Slot;
 use crate::me::{self, Inside};
 use crate::raw::{self, EAGAIN, EINVAL, ETIMEDOUT, Timespec};
-use crate::state::{self, ANY_MANAGED, Cause, State, ThreadId, Wake, WakeCall};
+use crate::state::{self, ANY_MANAGED, Cause, Reason, State, ThreadId, Wake, WakeCall};
 use crate::time;
 
 const COMMAND: usize = 0x7f;
@@ -62,7 +64,8 @@ fn wait(
     bitset: u32,
 ) -> isize {
     let _inside = Inside::enter();
-    let mut state = state::enter(slot);
+    let address = word.as_ptr() as usize;
+    let mut state = decide::pause(state::enter(slot), slot, Doing::Wait(address));
     if word.load(Ordering::SeqCst) != value {
         return EAGAIN;
     }
@@ -71,9 +74,12 @@ fn wait(
         (true, false) => ns,
         (true, true) => ns.saturating_sub(time::realtime_offset()),
     });
+    if state.wakes_for_nothing(slot.id, address) {
+        state::wake_for_nothing(state, slot);
+        return 0;
+    }
     state.thread(slot.id).bitset = bitset;
-    let cause = Cause::Futex(word.as_ptr() as usize);
-    match state::block(state, slot, cause, deadline) {
+    match state::block(state, slot, Cause::Futex(address), deadline) {
         Some(Wake {
             timed_out: true, ..
         }) => ETIMEDOUT,
@@ -103,52 +109,18 @@ fn wait_as_before(slot: &'static Slot, word: &AtomicU32, value: u32, bitset: u32
 }
 
 /// Wakes managed threads, then others, up to `count` together.
-fn wake(slot: Option<&'static Slot>, mut args: [usize; 6], count: usize, bitset: u32) -> isize {
+fn wake(slot: Option<&'static Slot>, args: [usize; 6], count: usize, bitset: u32) -> isize {
     if bitset == 0 {
         return EINVAL;
     }
-    let mut woken = 0;
-    {
-        let _inside = Inside::enter();
-        let mut state = match slot {
-            Some(slot) => state::enter_briefly(slot),
-            None => state::lock(),
-        };
-        let by = slot.map(|slot| slot.id);
-        let tag = by.map_or(0, |id| state.thread(id).tag);
-        let at = state.now;
-        let wake = Wake {
-            by,
-            tag,
-            timed_out: false,
-            at,
-        };
-        let mut woke = None;
-        while woken < count {
-            let Some(one) = wake_one(&mut state, args[0], bitset, wake) else {
-                break;
-            };
-            woke = Some(one);
-            woken += 1;
-        }
-        state.remember_wake_call(args[0], WakeCall { by, tag, at, woke });
-        if woken > 0 && slot.is_none_or(|slot| state.stays_outside(slot.id)) {
-            state::ring();
-        }
-    }
-    // At a shared word a thread of another process may wait.
-    let is_private = args[1] & PRIVATE != 0;
-    if woken == count || (is_private && !waiters_at(args[0]).is_any()) {
-        return woken as isize;
-    }
-    args[2] = count - woken;
-    // SAFETY: the caller's own call, for fewer threads.
-    let others = unsafe { raw::syscall(raw::FUTEX, args) };
+    let woken = wake_managed(slot, args[0], count, bitset);
+    let others = wake_outside(slot, args, count - woken);
     if let Some(slot) = slot
-        && others > 0
+        && woken > 0
     {
         let _inside = Inside::enter();
-        state::lock().woke_outside = Some(slot.id);
+        let state = state::enter_briefly(slot);
+        drop(decide::pause(state, slot, Doing::Continue));
     }
     if others < 0 && woken == 0 {
         others
@@ -157,22 +129,90 @@ fn wake(slot: Option<&'static Slot>, mut args: [usize; 6], count: usize, bitset:
     }
 }
 
-fn wake_one(state: &mut State, address: usize, bitset: u32, wake: Wake) -> Option<ThreadId> {
-    let queue = state.queues.get(&address)?;
-    let matching: Vec<_> = queue
-        .iter()
-        .copied()
-        .filter(|id| state.threads[id.0].bitset & bitset != 0)
-        .collect();
-    if matching.is_empty() {
-        return None;
-    }
-    let index = match &mut state.strategy {
-        Some(strategy) => strategy.wake(&matching),
-        None => 0,
+fn wake_managed(slot: Option<&'static Slot>, address: usize, count: usize, bitset: u32) -> usize {
+    let _inside = Inside::enter();
+    let mut state = match slot {
+        // A thread outside that waits here must not be kept waiting: it may
+        // be about to become one of ours.
+        Some(slot) if !is_outsider_at(address) => {
+            decide::pause(state::enter_briefly(slot), slot, Doing::Wake(address))
+        }
+        Some(slot) => state::enter_briefly(slot),
+        None => state::lock(),
     };
-    state.end_wait(matching[index], wake);
-    Some(matching[index])
+    let by = slot.map(|slot| slot.id);
+    let tag = by.map_or(0, |id| state.thread(id).tag);
+    let at = state.now;
+    let wake = Wake {
+        by,
+        tag,
+        timed_out: false,
+        at,
+    };
+    let (mut woken, mut woke) = (0, None);
+    while woken < count {
+        let left = count - woken;
+        let Some(one) = wake_one(&mut state, address, bitset, wake, left) else {
+            break;
+        };
+        woke = Some(one);
+        woken += 1;
+    }
+    state.remember_wake_call(address, WakeCall { by, tag, at, woke });
+    if slot.is_none()
+        && let Some(thread) = woke
+        && !executable::has_static_at(address)
+    {
+        state.note_inexact(thread, Reason::WokenFromOutside);
+    }
+    // Nobody who has the turn looks for them.
+    if woken > 0 && slot.is_none_or(|slot| state.stays_outside(slot.id)) {
+        state::ring();
+    }
+    woken
+}
+
+/// Makes the call for threads that are not managed, if there may be any.
+fn wake_outside(slot: Option<&'static Slot>, mut args: [usize; 6], count: usize) -> isize {
+    // At a shared word a thread of another process may wait.
+    let is_private = args[1] & PRIVATE != 0;
+    if count == 0 || (is_private && !is_outsider_at(args[0])) {
+        return 0;
+    }
+    args[2] = count;
+    // SAFETY: the caller's own call, for fewer threads.
+    let others = unsafe { raw::syscall(raw::FUTEX, args) };
+    // At a lock of the whole program a thread outside has waited for its turn,
+    // not for a question.
+    if let Some(slot) = slot
+        && others > 0
+        && !executable::has_static_at(args[0])
+    {
+        let _inside = Inside::enter();
+        state::lock().woke_outside = Some(slot.id);
+    }
+    others
+}
+
+/// Wakes one of the waiters; `left` is how many may still be woken.
+fn wake_one(
+    state: &mut State,
+    address: usize,
+    bitset: u32,
+    wake: Wake,
+    left: usize,
+) -> Option<ThreadId> {
+    let queue = state.queues.get(&address)?;
+    let matches = |id: &&ThreadId| state.threads[id.0].bitset & bitset != 0;
+    let first = queue.iter().find(matches).copied()?;
+    let chosen = if state.decides() {
+        let matching: Vec<_> = queue.iter().filter(matches).copied().collect();
+        matching[state.whom(&matching, left, wake.by)]
+    } else {
+        first
+    };
+    state.end_wait(chosen, wake);
+    Some(chosen)
 }
 
 /// A futex call of a thread outside: it may have to wake managed ones.
@@ -203,39 +243,71 @@ pub(crate) unsafe fn unmanaged(args: [usize; 6]) -> isize {
         }
     }
     let waits = matches!(operation & COMMAND, WAIT | WAIT_BITSET);
-    let _waiting = waits.then(|| waiters_at(args[0]).enter());
+    let _waiting = waits.then(|| waiters_at(args[0]).enter(args[0]));
     // SAFETY: the caller's own call.
     unsafe { raw::syscall(raw::FUTEX, args) }
 }
 
-/// How many threads outside wait at the addresses that share a place in the
-/// table. A wake by a managed thread goes on to the kernel only if there is
-/// one: a waiter counts itself before the kernel compares the word, and a
-/// waker looks after it has changed the word.
-static OUTSIDE_WAITERS: [Waiters; 256] = [const { Waiters(AtomicU32::new(0)) }; 256];
+/// Where threads outside wait, in groups by address. A wake by a managed
+/// thread goes on to the kernel only if there is one: a waiter enters before
+/// the kernel compares the word, and a waker looks after it has changed it.
+static OUTSIDE_WAITERS: [Waiters; 256] = [const { Waiters::new() }; 256];
 
-struct Waiters(AtomicU32);
+/// The waiters of one group. Nothing is allocated here: it may be the allocator
+/// that waits.
+struct Waiters {
+    addresses: [AtomicUsize; 4],
+    /// Those for whom there was no room.
+    others: AtomicU32,
+}
 
 fn waiters_at(address: usize) -> &'static Waiters {
     &OUTSIDE_WAITERS[(address >> 2) % OUTSIDE_WAITERS.len()]
 }
 
+fn is_outsider_at(address: usize) -> bool {
+    let waiters = waiters_at(address);
+    fence(Ordering::SeqCst);
+    let mut known = waiters.addresses.iter();
+    known.any(|known| known.load(Ordering::SeqCst) == address)
+        || waiters.others.load(Ordering::SeqCst) > 0
+}
+
 impl Waiters {
-    fn is_any(&self) -> bool {
-        fence(Ordering::SeqCst);
-        self.0.load(Ordering::SeqCst) > 0
+    const fn new() -> Self {
+        Self {
+            addresses: [const { AtomicUsize::new(0) }; 4],
+            others: AtomicU32::new(0),
+        }
     }
 
-    fn enter(&self) -> Waiting<'_> {
-        self.0.fetch_add(1, Ordering::SeqCst);
-        Waiting(self)
+    fn enter(&self, address: usize) -> Waiting<'_> {
+        let enters = |place: &&AtomicUsize| {
+            place
+                .compare_exchange(0, address, Ordering::SeqCst, Ordering::Relaxed)
+                .is_ok()
+        };
+        if let Some(place) = self.addresses.iter().find(enters) {
+            return Waiting::Known(place);
+        }
+        self.others.fetch_add(1, Ordering::SeqCst);
+        Waiting::Other(&self.others)
     }
 }
 
-struct Waiting<'w>(&'w Waiters);
+/// While this lives, a thread outside waits, or is about to.
+enum Waiting<'w> {
+    Known(&'w AtomicUsize),
+    Other(&'w AtomicU32),
+}
 
 impl Drop for Waiting<'_> {
     fn drop(&mut self) {
-        self.0.0.fetch_sub(1, Ordering::SeqCst);
+        match self {
+            Self::Known(place) => place.store(0, Ordering::SeqCst),
+            Self::Other(count) => {
+                count.fetch_sub(1, Ordering::SeqCst);
+            }
+        }
     }
 }

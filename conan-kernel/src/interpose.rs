@@ -8,6 +8,8 @@ use std::mem;
 use std::sync::atomic::{AtomicPtr, Ordering};
 
 use crate::bottom::{self, Routine, Start};
+use crate::crew::Destructor;
+use crate::decide::{self, Doing};
 use crate::futex;
 use crate::handover::{Go, handover};
 use crate::me::{self, Inside};
@@ -53,11 +55,13 @@ impl Real {
 static REAL_CREATE: Real = Real::new(c"pthread_create");
 static REAL_JOIN: Real = Real::new(c"pthread_join");
 static REAL_SET_NAME: Real = Real::new(c"pthread_setname_np");
+static REAL_AT_EXIT: Real = Real::new(c"__cxa_thread_atexit_impl");
 static REAL_CLOCK: Real = Real::new(c"clock_gettime");
 
 type Create = unsafe extern "C" fn(*mut usize, *const c_void, Routine, *mut c_void) -> c_int;
 type Join = unsafe extern "C" fn(usize, *mut *mut c_void) -> c_int;
 type SetName = unsafe extern "C" fn(usize, *const c_char) -> c_int;
+type AtExit = unsafe extern "C" fn(Destructor, *mut c_void, *mut c_void) -> c_int;
 type Clock = unsafe extern "C" fn(c_int, *mut Timespec) -> c_int;
 
 /// Turns the kernel's result into libc's: -1 and `errno`.
@@ -195,17 +199,18 @@ unsafe extern "C" fn pthread_create(
     // SAFETY: `begin` takes what `start` points to, once.
     let create =
         |start: *mut Start| unsafe { real(thread, attributes, bottom::begin, start.cast()) };
-    let start = |slot| {
+    let start = |slot, enters| {
         Box::into_raw(Box::new(Start {
             bottom: 0,
             routine,
             argument,
             slot,
+            enters,
         }))
     };
     let Some(creator) = me::managed() else {
         if let Some(slot) = me::take_spawning() {
-            return create(start(slot));
+            return create(start(slot, false));
         }
         // SAFETY: the caller's own call.
         return unsafe { real(thread, attributes, routine, argument) };
@@ -213,8 +218,8 @@ unsafe extern "C" fn pthread_create(
     let _inside = Inside::enter();
     let mut state = state::enter_briefly(creator);
     let slot = state.register(None);
-    let start = start(slot);
-    let error = creator.in_system(|| create(start));
+    let start = start(slot, true);
+    let error = create(start);
     if error != 0 {
         state.has_not_started(slot);
         // SAFETY: no thread was started that could have taken it.
@@ -224,10 +229,12 @@ unsafe extern "C" fn pthread_create(
     // SAFETY: libc has written the new thread's handle.
     let handle = unsafe { *thread };
     state.by_pthread.insert(handle, slot.id);
+    await_begin(slot);
     state.make_ready(slot.id);
     if state.stays_outside(creator.id) {
         state::ring();
     }
+    drop(decide::pause(state, creator, Doing::Continue));
     0
 }
 
@@ -240,19 +247,32 @@ pub(crate) unsafe extern "C" fn begin(start: *mut c_void) -> *mut c_void {
         routine,
         argument,
         slot,
+        enters,
     } = *start;
     slot.bottom.set(bottom);
-    enter_managed(slot);
+    if enters {
+        enter_managed(slot);
+    }
     // SAFETY: the creator's own routine and argument.
     unsafe { routine(argument) }
 }
 
 /// Makes the calling thread a managed one and waits for its first turn.
-fn enter_managed(slot: &'static crate::handover::Slot) {
-    slot.number.store(raw::thread_number(), Ordering::Relaxed);
+pub(crate) fn enter_managed(slot: &'static crate::handover::Slot) {
+    slot.number.store(raw::thread_number(), Ordering::Release);
+    raw::wake_all(&slot.number);
     me::become_managed(slot);
     if handover().begin(slot) == Go::Released {
         me::become_free();
+    }
+}
+
+/// Waits until a new thread has come to [`enter_managed`]. On its way there it
+/// takes locks of std's own, in real time: a managed thread that came to one
+/// of them at the same moment would see a thread outside.
+pub(crate) fn await_begin(slot: &crate::handover::Slot) {
+    while slot.number.load(Ordering::Acquire) == 0 {
+        raw::wait(&slot.number, 0, None);
     }
 }
 
@@ -271,12 +291,13 @@ unsafe extern "C" fn pthread_join(thread: usize, result: *mut *mut c_void) -> c_
         drop((state, inside));
         return join();
     };
+    state = decide::pause(state, slot, Doing::Join(id));
     if state.thread(id).phase == Phase::Finished {
         drop(state);
     } else {
         state::block(state, slot, Cause::Join(id), None);
     }
-    // It is on its last steps.
+    // It has come to its end, but for what the system does then.
     slot.in_system(join)
 }
 
@@ -295,6 +316,27 @@ unsafe extern "C" fn pthread_setname_np(thread: usize, name: *const c_char) -> c
     let real: SetName = unsafe { mem::transmute(REAL_SET_NAME.get()) };
     // SAFETY: the caller's own call.
     unsafe { real(thread, name) }
+}
+
+/// How std has thread-locals dropped at a thread's end. Those of a crew's job
+/// are dropped at the job's.
+#[unsafe(no_mangle)]
+unsafe extern "C" fn __cxa_thread_atexit_impl(
+    destructor: Destructor,
+    object: *mut c_void,
+    library: *mut c_void,
+) -> c_int {
+    if let Some(slot) = me::slot()
+        && slot.berth.is_taken()
+    {
+        let _inside = Inside::enter();
+        slot.berth.at_end(destructor, object);
+        return 0;
+    }
+    // SAFETY: libc's function of this name and type.
+    let real: AtExit = unsafe { mem::transmute(REAL_AT_EXIT.get()) };
+    // SAFETY: the caller's own call.
+    unsafe { real(destructor, object, library) }
 }
 
 /// A thread that runs on another's behalf has that one's alternate stack: its
@@ -323,6 +365,7 @@ pub(crate) fn anchor() -> usize {
         pthread_join as *const () as usize,
         pthread_setname_np as *const () as usize,
         sigaltstack as *const () as usize,
+        __cxa_thread_atexit_impl as *const () as usize,
     ];
     std::hint::black_box(addresses)
         .iter()

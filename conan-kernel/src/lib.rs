@@ -2,7 +2,8 @@
 //!
 //! A [`World`] is a set of *managed* threads and a clock. Exactly one managed
 //! thread runs at any moment; it is switched at scheduling points only: where
-//! it blocks, sleeps, yields, joins or ends. Code is not changed or told. The
+//! it blocks, sleeps, yields, joins or ends, and, if the world's [`Strategy`]
+//! preempts, where it wakes others too. Code is not changed or told. The
 //! functions of libc through which std, `parking_lot`, crossbeam and others
 //! block are defined in this crate, and the definition in the executable wins
 //! over libc's.
@@ -18,11 +19,16 @@
 compile_error!("conan-kernel runs on Linux with glibc, on x86-64 and aarch64 only");
 
 mod bottom;
+mod crew;
+mod decide;
+mod executable;
+mod fair;
 mod futex;
 mod handover;
 mod interpose;
 mod lock;
 mod me;
+mod point;
 mod preload;
 mod process;
 mod raw;
@@ -33,8 +39,13 @@ mod time;
 mod watchdog;
 mod world;
 
+pub use crew::Crew;
+pub use decide::{access, point};
+pub use point::{Access, Choice, Kind, Place, Point, Step};
 pub use process::{Account, Hang, account, manage_process};
 pub use schedule::{Decision, Fifo, Recorded, Strategy};
 pub use selfcheck::{Unavailable, available};
 pub use state::{Blocked, Cause, Inexact, Reason, ThreadId, ThreadInfo, Wake, WakeCall};
-pub use world::{Stopped, World, aside, current_thread, last_wake, park, set_tag, unpark};
+pub use world::{
+    Stopped, World, aside, current_number, current_thread, last_wake, park, set_tag, unpark,
+};

@@ -42,12 +42,6 @@ pub(crate) fn adopt(slot: &'static Slot) {
     SLOT.set(Some(slot));
 }
 
-/// The calling thread has nothing to do with the engine any more.
-pub(crate) fn forget() {
-    SLOT.set(None);
-    FREE.set(None);
-}
-
 /// From now on the thread runs as if there were no engine.
 pub(crate) fn become_free() {
     FREE.set(SLOT.take());
@@ -64,8 +58,13 @@ pub(crate) fn come_back() {
     SLOT.set(FREE.take());
 }
 
-/// The next thread that the calling thread starts is a managed one. It
-/// begins by itself.
+/// The calling thread is not managed any longer, and will not be again.
+pub(crate) fn dismiss() {
+    SLOT.take();
+    FREE.take();
+}
+
+/// The next thread that the calling thread starts is to become a managed one.
 pub(crate) fn set_spawning(slot: &'static Slot) {
     SPAWNING.set(Some(slot));
 }

@@ -113,6 +113,7 @@ fn text() -> String {
             Reason::Running => "running",
             Reason::Blocked => "blocked",
             Reason::WokeOutside => "woke-outside",
+            Reason::WokenFromOutside => "woken-from-outside",
         };
         let _ = writeln!(text, "inexact {reason} {}", one_line(name.as_deref()));
     }

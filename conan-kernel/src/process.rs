@@ -117,7 +117,7 @@ unsafe extern "C" {
 extern "C" fn leave_child_alone() {
     IS_MANAGED.store(false, Ordering::Relaxed);
     ANY_MANAGED.store(false, Ordering::Relaxed);
-    me::forget();
+    me::dismiss();
 }
 
 fn own(first: &'static Slot, hung: impl FnOnce(&World, Hang) -> i32) {

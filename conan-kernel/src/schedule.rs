@@ -1,19 +1,38 @@
-//! Who runs next, and whom a wake wakes: decided here and nowhere else.
+//! Who runs next, whom a wake wakes, what falls due first: decided here and
+//! nowhere else.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
-use crate::state::ThreadId;
+use crate::point::{Choice, Kind, Point};
 
 /// Takes the decisions of a world.
+///
+/// It is asked under the engine's lock, by whichever thread has the turn. It
+/// must not panic, and must not wait for a managed thread.
 pub trait Strategy: Send {
-    /// Which of the ready threads runs next, as an index. They are in the
-    /// order in which they became ready; there is at least one.
-    fn next(&mut self, ready: &[ThreadId]) -> usize;
+    /// Which of the options it shall be, as an index. One that is too large
+    /// counts as the last. Where there is one option only, nobody asks.
+    fn decide(&mut self, point: &Point<'_>) -> usize;
 
-    /// Which of the threads that wait at one place is woken, as an index.
-    /// They are in the order in which they began to wait; there is at least
-    /// one.
-    fn wake(&mut self, waiting: &[ThreadId]) -> usize;
+    /// True if it wants to decide also where a thread could go on: before it
+    /// wakes others or waits, after it has woken or created one, where it
+    /// joins one, and at each [`point`](crate::point). Asked once, when the
+    /// world is opened.
+    fn preempts(&self) -> bool {
+        false
+    }
+
+    /// True if threads that begin to wait may be woken for no reason. Asked
+    /// each time that one does.
+    fn is_spurious(&self) -> bool {
+        false
+    }
+
+    /// True if it takes the first option always: nobody asks it then, and no
+    /// options are worked out. Asked once, when the world is opened.
+    fn is_fixed(&self) -> bool {
+        false
+    }
 }
 
 /// The fixed default: first come, first served.
@@ -21,22 +40,24 @@ pub trait Strategy: Send {
 pub struct Fifo;
 
 impl Strategy for Fifo {
-    fn next(&mut self, _: &[ThreadId]) -> usize {
+    fn decide(&mut self, _: &Point<'_>) -> usize {
         0
     }
 
-    fn wake(&mut self, _: &[ThreadId]) -> usize {
-        0
+    fn is_fixed(&self) -> bool {
+        true
     }
 }
 
 /// A decision that a strategy took.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Decision {
-    /// This thread ran next, of these that were ready.
-    Next(ThreadId, Vec<ThreadId>),
-    /// This thread was woken, of these that waited.
-    Wake(ThreadId, Vec<ThreadId>),
+pub struct Decision {
+    /// What it was about.
+    pub kind: Kind,
+    /// What was decided, as an index into the options.
+    pub chosen: usize,
+    /// What there was to choose from.
+    pub options: Vec<Choice>,
 }
 
 /// Writes down the decisions of another strategy.
@@ -57,25 +78,27 @@ impl<S> Recorded<S> {
         };
         (recorded, decisions)
     }
-
-    fn record(&self, decision: Decision) {
-        let decisions = self.decisions.lock();
-        decisions
-            .unwrap_or_else(PoisonError::into_inner)
-            .push(decision);
-    }
 }
 
 impl<S: Strategy> Strategy for Recorded<S> {
-    fn next(&mut self, ready: &[ThreadId]) -> usize {
-        let index = self.strategy.next(ready);
-        self.record(Decision::Next(ready[index], ready.to_vec()));
-        index
+    fn decide(&mut self, point: &Point<'_>) -> usize {
+        let chosen = self.strategy.decide(point).min(point.options.len() - 1);
+        let decisions = self.decisions.lock();
+        decisions
+            .unwrap_or_else(PoisonError::into_inner)
+            .push(Decision {
+                kind: point.kind,
+                chosen,
+                options: point.options.to_vec(),
+            });
+        chosen
     }
 
-    fn wake(&mut self, waiting: &[ThreadId]) -> usize {
-        let index = self.strategy.wake(waiting);
-        self.record(Decision::Wake(waiting[index], waiting.to_vec()));
-        index
+    fn preempts(&self) -> bool {
+        self.strategy.preempts()
+    }
+
+    fn is_spurious(&self) -> bool {
+        self.strategy.is_spurious()
     }
 }

@@ -3,6 +3,8 @@
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 
+use crate::decide::{Course, Deciding, Doing};
+use crate::executable;
 use crate::handover::{Go, Next, Slot, handover};
 use crate::lock::{Guard, Lock};
 use crate::me;
@@ -93,6 +95,9 @@ pub enum Reason {
     Blocked,
     /// A thread woke one that is not managed, and others had to wait for it.
     WokeOutside,
+    /// A thread was woken by one that is not managed: virtual time may have
+    /// moved on meanwhile.
+    WokenFromOutside,
 }
 
 /// What is known of a managed thread.
@@ -112,6 +117,11 @@ pub struct ThreadInfo {
     pub last_wake: Option<Wake>,
     /// What it said of itself last.
     pub tag: u64,
+    /// Its number in its world: 0 is the first that was started.
+    pub number: usize,
+    /// If it waits for a wake: the last one where it waits, if that came too
+    /// early and woke nobody.
+    pub missed: Option<Wake>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -142,6 +152,30 @@ pub(crate) struct Thread {
     needs_turn: bool,
     /// The threads that wait for its end.
     pub(crate) joiners: Vec<ThreadId>,
+    pub(crate) course: Course,
+}
+
+impl Thread {
+    /// A thread that has not begun. The one with a number is so many threads
+    /// after the first of its world; a component's has no name.
+    fn new(slot: &'static Slot, name: Option<&str>, number: usize) -> Self {
+        Self {
+            slot,
+            is_member: true,
+            name: name.map(str::to_owned),
+            is_component: name.is_none(),
+            phase: Phase::Ready,
+            bitset: u32::MAX,
+            timer: None,
+            last_wake: None,
+            tag: 0,
+            reads: 0,
+            kept_turn: 0,
+            needs_turn: false,
+            joiners: Vec::new(),
+            course: Course::new(number),
+        }
+    }
 }
 
 pub(crate) struct State {
@@ -160,9 +194,13 @@ pub(crate) struct State {
     pub(crate) queues: BTreeMap<usize, VecDeque<ThreadId>>,
     pub(crate) timers: BTreeMap<(u64, u64), ThreadId>,
     pub(crate) by_pthread: BTreeMap<usize, ThreadId>,
+    /// Threads that have begun to wait at a static variable, and that nobody
+    /// has waited for yet.
+    pub(crate) at_statics: Vec<ThreadId>,
     /// The last wakes at addresses, one for all that share a place.
     wake_calls: Vec<Option<(usize, WakeCall)>>,
     pub(crate) strategy: Option<Box<dyn Strategy>>,
+    pub(crate) deciding: Deciding,
     pub(crate) now: u64,
     /// True if the world is the whole process.
     pub(crate) is_process: bool,
@@ -205,8 +243,10 @@ static STATE: Lock<State> = Lock::new(State {
     queues: BTreeMap::new(),
     timers: BTreeMap::new(),
     by_pthread: BTreeMap::new(),
+    at_statics: Vec::new(),
     wake_calls: Vec::new(),
     strategy: None,
+    deciding: Deciding::new(),
     now: 0,
     is_process: false,
     begun: 0,
@@ -243,6 +283,16 @@ pub(crate) fn lock() -> Guard<'static, State> {
 }
 
 impl State {
+    /// Notes that the run is not exact because of `thread`.
+    pub(crate) fn note_inexact(&mut self, thread: ThreadId, reason: Reason) {
+        let tag = self.thread(thread).tag;
+        self.inexact.push(Inexact {
+            thread,
+            reason,
+            tag,
+        });
+    }
+
     /// Registers a thread that is about to start.
     pub(crate) fn register(&mut self, name: Option<&str>) -> &'static Slot {
         ANY_MANAGED.store(true, Ordering::SeqCst);
@@ -257,21 +307,7 @@ impl State {
             None => Slot::new(ThreadId(self.threads.len())),
         };
         self.members.push(slot.id);
-        let thread = Thread {
-            slot,
-            is_member: true,
-            name: name.map(str::to_owned),
-            is_component: name.is_none(),
-            phase: Phase::Ready,
-            bitset: u32::MAX,
-            timer: None,
-            last_wake: None,
-            tag: 0,
-            reads: 0,
-            kept_turn: 0,
-            needs_turn: false,
-            joiners: Vec::new(),
-        };
+        let thread = Thread::new(slot, name, self.members.len() - 1);
         match free {
             Some(id) => *self.thread(id) = thread,
             None => self.threads.push(thread),
@@ -279,9 +315,34 @@ impl State {
         slot
     }
 
+    /// A thread of a crew is of this world now.
+    pub(crate) fn enlist(&mut self, slot: &'static Slot, name: &str) {
+        self.members.push(slot.id);
+        let thread = Thread::new(slot, Some(name), self.members.len() - 1);
+        *self.thread(slot.id) = thread;
+    }
+
+    /// A thread has come to its end: whoever waits for that goes on.
+    fn end(&mut self, id: ThreadId) {
+        let at = self.now;
+        let thread = self.thread(id);
+        thread.phase = Phase::Finished;
+        let wake = Wake {
+            by: Some(id),
+            tag: thread.tag,
+            timed_out: false,
+            at,
+        };
+        for joiner in std::mem::take(&mut thread.joiners) {
+            self.end_wait(joiner, wake);
+        }
+        self.progress();
+    }
+
     /// The thread that was to use this place could not be started.
     pub(crate) fn has_not_started(&mut self, slot: &'static Slot) {
         self.thread(slot.id).phase = Phase::Finished;
+        drop(slot.berth.take());
         slot.vacate();
     }
 
@@ -295,7 +356,10 @@ impl State {
     }
 
     pub(crate) fn make_ready(&mut self, id: ThreadId) {
-        self.thread(id).phase = Phase::Ready;
+        let step = self.deciding.steps;
+        let thread = self.thread(id);
+        thread.phase = Phase::Ready;
+        thread.course.ready_since = step;
         self.ready.push_back(id);
         self.progress();
     }
@@ -303,6 +367,8 @@ impl State {
     /// Something happened: nobody is merely spinning.
     pub(crate) fn progress(&mut self) {
         self.idle_rounds = 0;
+        self.deciding.events += 1;
+        self.deciding.yields = 0;
     }
 
     pub(crate) fn forget_wake_calls(&mut self) {
@@ -325,15 +391,12 @@ impl State {
         self.timers.keys().next().map(|(deadline, _)| *deadline)
     }
 
-    /// Fires the first timer if it is due. True if it was.
-    pub(crate) fn fire_one(&mut self) -> bool {
-        let Some((&(deadline, sequence), &id)) = self.timers.iter().next() else {
-            return false;
+    /// Fires the timer at this place in the order of deadlines.
+    pub(crate) fn fire(&mut self, index: usize) {
+        let Some((&timer, &id)) = self.timers.iter().nth(index) else {
+            return;
         };
-        if deadline > self.now {
-            return false;
-        }
-        self.timers.remove(&(deadline, sequence));
+        self.timers.remove(&timer);
         let at = self.now;
         self.end_wait(
             id,
@@ -344,7 +407,6 @@ impl State {
                 at,
             },
         );
-        true
     }
 
     /// Takes a blocked thread out of its queue and timer and makes it ready.
@@ -358,8 +420,18 @@ impl State {
         // wakes it; one that a thread outside wakes goes its own way.
         let adopts = open && (thread.is_member || wake.by.is_some());
         if adopts && !std::mem::replace(&mut thread.is_member, true) {
+            let course = Course::new(self.members.len());
             self.members.push(id);
+            self.thread(id).course = course;
         }
+        self.thread(id).course.doing = match phase {
+            _ if wake.timed_out => Doing::TimeOut,
+            Phase::Blocked(Blocked {
+                cause: Cause::Futex(address),
+                ..
+            }) => Doing::Woken(address),
+            _ => Doing::Continue,
+        };
         if let Some(timer) = timer {
             self.timers.remove(&timer);
         }
@@ -397,7 +469,13 @@ impl State {
         // Beyond what the kernel itself can count to: never.
         let deadline = deadline.filter(|&deadline| deadline < i64::MAX as u64);
         match cause {
-            Cause::Futex(address) => self.queues.entry(address).or_default().push_back(id),
+            Cause::Futex(address) => {
+                self.queues.entry(address).or_default().push_back(id);
+                // All threads of a process are the engine's.
+                if !self.is_process && executable::has_static_at(address) {
+                    self.at_statics.push(id);
+                }
+            }
             Cause::Join(other) => self.thread(other).joiners.push(id),
             Cause::Sleep | Cause::Park => {}
         }
@@ -411,6 +489,11 @@ impl State {
         let thread = self.thread(id);
         thread.timer = timer;
         thread.reads = 0;
+        thread.course.comes_to(match cause {
+            Cause::Futex(address) => Doing::Wait(address),
+            Cause::Join(other) => Doing::Join(other),
+            Cause::Sleep | Cause::Park => Doing::Continue,
+        });
         thread.phase = Phase::Blocked(Blocked {
             cause,
             since,
@@ -420,7 +503,25 @@ impl State {
 
     /// Decides who has the turn next. The caller passes it on.
     pub(crate) fn choose(&mut self) -> Next {
-        self.current = None;
+        let previous = self.current.take();
+        if self.deciding.preempts {
+            self.revive();
+        } else {
+            self.recall_the_yielded();
+        }
+        loop {
+            if self.ready.is_empty() && !self.wake_the_yielded() {
+                return None;
+            }
+            let next = self.pass_the_turn(previous, false)?;
+            if !self.let_outside(next.id) {
+                return Some(next);
+            }
+        }
+    }
+
+    /// The yielded have let others go first for long enough.
+    fn recall_the_yielded(&mut self) {
         self.passed_over += 1;
         if self.yielded.is_empty() {
             self.passed_over = 0;
@@ -428,23 +529,12 @@ impl State {
             self.passed_over = 0;
             self.ready.append(&mut self.yielded);
         }
-        if self.ready.is_empty() && !self.wake_the_yielded() {
-            return None;
-        }
-        let index = match &mut self.strategy {
-            Some(strategy) => strategy.next(self.ready.make_contiguous()),
-            None => 0,
-        };
-        let id = self.ready.remove(index).expect("one of the ready threads");
-        if self.let_outside(id) {
-            return self.choose();
-        }
-        self.thread(id).phase = Phase::Running;
-        self.current = Some(id);
+    }
+
+    /// Adds to the digest of who ran when.
+    pub(crate) fn note_turn(&mut self, id: ThreadId) {
         let turn = (self.now - self.begun) ^ ((id.0 as u64) << 48);
         self.trace = (self.trace ^ turn).wrapping_mul(0x0100_0000_01b3);
-        SWITCHES.fetch_add(1, Ordering::Relaxed);
-        Some(self.thread(id).slot)
     }
 
     /// Lets a thread of a process go on outside at once, if it would only keep
@@ -458,6 +548,7 @@ impl State {
         }
         thread.phase = Phase::Outside;
         let slot = thread.slot;
+        self.current = None;
         self.outside += 1;
         handover().bypass(Some(slot));
         true
@@ -474,17 +565,10 @@ impl State {
         if self.is_process && self.outside > 0 {
             return false;
         }
-        self.idle_rounds += 1;
-        if self.idle_rounds > 1 {
-            let step = if self.is_process {
-                // No horizon ends it: not so much that a loop that yields at
-                // each step of its work would see hours go by.
-                1000 * u64::from(self.idle_rounds / 16).clamp(1, 1000)
-            } else {
-                1000 << (self.idle_rounds / 4).min(30)
-            };
-            let limit = self.next_deadline().unwrap_or(u64::MAX).min(self.horizon);
-            self.now = self.now.max(limit.min(self.now.saturating_add(step)));
+        if self.idle_rounds == 0 {
+            self.idle_rounds = 1;
+        } else {
+            self.creep();
             if self.fire_one() {
                 return true;
             }
@@ -495,6 +579,20 @@ impl State {
         }
         self.ready.append(&mut self.yielded);
         true
+    }
+
+    /// Time moves a little; more, the longer threads only yield.
+    pub(crate) fn creep(&mut self) {
+        self.idle_rounds += 1;
+        let step = if self.is_process {
+            // No horizon ends it: not so much that a loop that yields at each
+            // step of its work would see hours go by.
+            1000 * u64::from(self.idle_rounds / 16).clamp(1, 1000)
+        } else {
+            1000 << (self.idle_rounds / 4).min(30)
+        };
+        let limit = self.next_deadline().unwrap_or(u64::MAX).min(self.horizon);
+        self.now = self.now.max(limit.min(self.now.saturating_add(step)));
     }
 }
 
@@ -507,6 +605,11 @@ pub(crate) fn wait_for_turn(state: Guard<'static, State>, slot: &'static Slot) -
 /// Passes the turn on and waits for it to come back.
 fn pass_on(mut state: Guard<'static, State>, slot: &'static Slot) -> Go {
     let next = state.choose();
+    hand_over(state, slot, next)
+}
+
+/// Passes the turn on to `next` and waits for it to come back.
+pub(crate) fn hand_over(state: Guard<'static, State>, slot: &'static Slot, next: Next) -> Go {
     gone_on(handover().pass(state, slot, next))
 }
 
@@ -571,32 +674,40 @@ pub(crate) fn yield_turn(slot: &'static Slot) {
         raw::yield_now();
         return;
     }
-    state.thread(slot.id).phase = Phase::Ready;
-    state.yielded.push_back(slot.id);
+    let thread = state.thread(slot.id);
+    thread.phase = Phase::Ready;
+    thread.course.comes_to(Doing::Yield);
+    state.step_aside(slot.id);
+    pass_on(state, slot);
+}
+
+/// The calling managed thread is ready again at once, though nobody woke it.
+pub(crate) fn wake_for_nothing(mut state: Guard<'static, State>, slot: &'static Slot) {
+    let wake = Wake {
+        by: None,
+        tag: 0,
+        timed_out: false,
+        at: state.now,
+    };
+    state.thread(slot.id).last_wake = Some(wake);
+    state.make_ready(slot.id);
     pass_on(state, slot);
 }
 
 /// The calling managed thread has come to its end.
 pub(crate) fn finish(slot: &'static Slot) {
     let mut state = enter(slot);
-    let at = state.now;
-    let tag = state.thread(slot.id).tag;
-    state.thread(slot.id).phase = Phase::Finished;
-    let joiners = std::mem::take(&mut state.thread(slot.id).joiners);
-    for joiner in joiners {
-        let by = Some(slot.id);
-        state.end_wait(
-            joiner,
-            Wake {
-                by,
-                tag,
-                timed_out: false,
-                at,
-            },
-        );
-    }
-    state.progress();
+    state.end(slot.id);
     let has_turn = state.current == Some(slot.id);
     let next = has_turn.then(|| state.choose());
     handover().leave(state, slot, next);
+}
+
+/// The calling managed thread has come to the end of its job, and waits for
+/// the next one.
+pub(crate) fn rest(slot: &'static Slot) -> Go {
+    let mut state = enter(slot);
+    state.end(slot.id);
+    let next = state.choose();
+    handover().pass(state, slot, next)
 }

@@ -24,7 +24,8 @@ pub(crate) fn realtime_offset() -> u64 {
     })
 }
 
-/// A reading of the clock. Two readings differ.
+/// A reading of the clock. Two readings differ. It is not a scheduling point:
+/// which of two threads reads first shows in a nanosecond only.
 pub(crate) fn read(slot: &'static Slot) -> u64 {
     let _inside = Inside::enter();
     let mut state = state::enter_briefly(slot);

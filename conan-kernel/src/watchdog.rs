@@ -103,11 +103,12 @@ impl Watchdog {
             };
         }
         let Some(id) = state.current else { return };
-        let Some(number) = handover().number(state.thread(id).slot) else {
+        let slot = state.thread(id).slot;
+        let Some(number) = handover().number(slot) else {
             // The system has not let it begin yet.
             return;
         };
-        if state.thread(id).slot.is_in_system() {
+        if slot.is_in_system() {
             return;
         }
         let running = is_running(number);
@@ -130,7 +131,6 @@ impl Watchdog {
             return;
         }
         let thread = state.thread(id);
-        let tag = thread.tag;
         thread.phase = Phase::Outside;
         thread.kept_turn += u32::from(running);
         state.outside += 1;
@@ -139,11 +139,7 @@ impl Watchdog {
         } else {
             Reason::Blocked
         };
-        state.inexact.push(Inexact {
-            thread: id,
-            reason,
-            tag,
-        });
+        state.note_inexact(id, reason);
         let next = state.choose();
         handover().bypass(next);
     }
@@ -170,6 +166,17 @@ impl State {
                     && handover().number(thread.slot).is_some_and(is_running)
             })
     }
+}
+
+/// True if any thread of the process runs besides the calling one.
+pub(crate) fn is_any_other_running() -> bool {
+    let own = raw::thread_number();
+    let Ok(tasks) = fs::read_dir("/proc/self/task") else {
+        return false;
+    };
+    tasks
+        .filter_map(|task| task.ok()?.file_name().to_str()?.parse().ok())
+        .any(|number: u32| number != own && is_running(number))
 }
 
 /// Nanoseconds that a thread has had a processor for.

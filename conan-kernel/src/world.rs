@@ -1,11 +1,12 @@
 //! Worlds: managed threads and their clock, in the hands of an owner.
 
 use std::sync::atomic::Ordering;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::{io, thread};
 
-use crate::handover::handover;
-use crate::interpose::real_clock;
+use crate::crew::{self, Crew};
+use crate::handover::{Slot, handover};
+use crate::interpose::{await_begin, enter_managed, real_clock};
 use crate::me::{self, Inside};
 use crate::raw;
 use crate::schedule::Strategy;
@@ -15,7 +16,7 @@ use crate::state::{
     WakeCall,
 };
 use crate::time::CLOCK_MONOTONIC;
-use crate::watchdog::PERIOD_NS;
+use crate::watchdog::{self, PERIOD_NS};
 
 /// One world at a time: the next owner waits.
 static TURN: Mutex<()> = Mutex::new(());
@@ -28,6 +29,11 @@ const COMPUTING_PERIODS: u32 = 100;
 /// How many periods it waits for the answer of a thread outside that one of
 /// its own has woken.
 const ANSWER_PERIODS: u32 = 5;
+/// And how many more, at most, while threads outside run.
+const LATE_ANSWERS: u32 = 50;
+
+/// How often it lingers at most for a lock of the whole program.
+const STATICS_ROUNDS: u32 = 250;
 
 /// How long it lingers, in nanoseconds of real time.
 const LINGER_NS: u64 = 2_000_000;
@@ -39,6 +45,8 @@ pub enum Stopped {
     Quiescent,
     /// Threads only yield, and time may not creep any further.
     Yielding,
+    /// There have been as many steps as there may be.
+    OutOfSteps,
 }
 
 /// A set of managed threads and their clock. The thread that opens a world is
@@ -48,6 +56,12 @@ pub struct World {
     outside_periods: u32,
     outside_switches: u32,
     answer_periods: u32,
+    late_answers: u32,
+    /// How often threads that had left were waited for and did not come back.
+    in_vain: u32,
+    crew: Option<Arc<Crew>>,
+    /// Threads that may not have begun.
+    starting: Vec<ThreadId>,
     _turn: MutexGuard<'static, ()>,
 }
 
@@ -61,11 +75,13 @@ impl World {
         let _inside = Inside::enter();
         let mut state = state::lock();
         state.open = true;
+        state.deciding.begin(&strategy);
         state.strategy = Some(Box::new(strategy));
         state.now = state.now.max(real_now);
         state.begun = state.now;
         state.inexact.clear();
         state.forget_wake_calls();
+        state.at_statics.clear();
         state.woke_outside = None;
         drop(state);
         handover().board();
@@ -73,8 +89,19 @@ impl World {
             outside_periods: 0,
             outside_switches: 0,
             answer_periods: 0,
+            late_answers: 0,
+            in_vain: 0,
+            crew: None,
+            starting: Vec::new(),
             _turn: turn,
         })
+    }
+
+    /// Threads of the world's owner come from a crew, and go back to it.
+    #[must_use]
+    pub fn with_crew(mut self, crew: &Arc<Crew>) -> Self {
+        self.crew = Some(Arc::clone(crew));
+        self
     }
 
     /// Starts a managed thread. It runs when its turn comes.
@@ -83,16 +110,50 @@ impl World {
         name: &str,
         job: impl FnOnce() + Send + 'static,
     ) -> io::Result<ThreadId> {
+        let Some(crew) = self.crew.clone() else {
+            return self.start(name, |slot| {
+                move || {
+                    enter_managed(slot);
+                    job();
+                }
+            });
+        };
+        if let Some(slot) = crew.take(name) {
+            slot.berth.give(Box::new(job));
+            let _inside = Inside::enter();
+            let mut state = state::lock();
+            state.enlist(slot, name);
+            state.make_ready(slot.id);
+            return Ok(slot.id);
+        }
+        self.start(name, |slot| {
+            slot.berth.give(Box::new(job));
+            move || crew::serve(slot)
+        })
+    }
+
+    /// Starts a thread of the system's that becomes a managed one. What std
+    /// does before is nobody's business: its locks are shared with all other
+    /// threads.
+    fn start<B: FnOnce() + Send + 'static>(
+        &mut self,
+        name: &str,
+        body: impl FnOnce(&'static Slot) -> B,
+    ) -> io::Result<ThreadId> {
         let slot = {
             let _inside = Inside::enter();
             state::lock().register(Some(name))
         };
         me::set_spawning(slot);
-        let spawned = thread::Builder::new().name(name.to_owned()).spawn(job);
+        let body = body(slot);
+        let spawned = thread::Builder::new().name(name.to_owned()).spawn(body);
         let _inside = Inside::enter();
         let mut state = state::lock();
         match spawned {
-            Ok(_) => state.make_ready(slot.id),
+            Ok(_) => {
+                state.make_ready(slot.id);
+                self.starting.push(slot.id);
+            }
             Err(_) => state.has_not_started(slot),
         }
         spawned.map(|_| slot.id)
@@ -101,6 +162,9 @@ impl World {
     /// Lets the threads run until none is ready, at the present time. Where
     /// threads only yield, time creeps, but not beyond `horizon`.
     pub fn run(&mut self, horizon: u64) -> Stopped {
+        for thread in self.starting.drain(..) {
+            await_begin(slot(thread));
+        }
         loop {
             {
                 let _inside = Inside::enter();
@@ -112,7 +176,10 @@ impl World {
                     handover().run(next);
                 }
             }
-            if self.wait_for_outsiders() {
+            if is_out_of_steps() {
+                return Stopped::OutOfSteps;
+            }
+            if self.wait_for_outsiders() || self.wait_at_statics() {
                 continue;
             }
             let _inside = Inside::enter();
@@ -122,6 +189,20 @@ impl World {
                 Stopped::Yielding
             };
         }
+    }
+
+    /// Allows for so many steps from the opening of the world on: turns, and
+    /// scheduling points at which a thread could go on. There is no limit
+    /// otherwise.
+    pub fn limit_steps(&mut self, limit: u64) {
+        let _inside = Inside::enter();
+        state::lock().deciding.limit = limit;
+    }
+
+    /// How many steps there have been.
+    pub fn steps(&self) -> u64 {
+        let _inside = Inside::enter();
+        state::lock().deciding.steps
     }
 
     /// Before the world counts as at rest: threads that have left the engine's
@@ -138,13 +219,9 @@ impl World {
                 return true;
             }
             if let Some(thread) = state.woke_outside.take() {
-                let tag = state.thread(thread).tag;
-                state.inexact.push(Inexact {
-                    thread,
-                    reason: Reason::WokeOutside,
-                    tag,
-                });
+                state.note_inexact(thread, Reason::WokeOutside);
                 self.answer_periods = ANSWER_PERIODS;
+                self.late_answers = 0;
             }
             let switches = SWITCHES.load(Ordering::Relaxed);
             if state.outside == 0 || switches != self.outside_switches {
@@ -156,17 +233,64 @@ impl World {
                 (_, true) => COMPUTING_PERIODS,
                 (_, false) => OUTSIDE_PERIODS,
             };
+            // One that kept everybody waiting in vain is waited for less the
+            // next time.
+            let patience = patience >> self.in_vain.min(8);
             if self.outside_periods < patience {
                 // Real input and output that ends by itself is waited for.
                 self.outside_periods += 1;
             } else if self.answer_periods > 0 {
-                self.answer_periods -= 1;
+                // On a busy machine it takes its time.
+                if self.answer_periods > 1
+                    || self.late_answers == LATE_ANSWERS
+                    || !watchdog::is_any_other_running()
+                {
+                    self.answer_periods -= 1;
+                } else {
+                    self.late_answers += 1;
+                }
             } else {
+                self.in_vain += u32::from(patience > 0);
                 return false;
             }
         }
         raw::wait(&BELL, bell, Some(PERIOD_NS));
         true
+    }
+
+    /// A lock of the whole program, such as that of standard output, is not
+    /// held for long: whoever waits for one gets a moment of real time, once,
+    /// before virtual time moves. True if there may be something to run.
+    fn wait_at_statics(&mut self) -> bool {
+        {
+            let _inside = Inside::enter();
+            let mut state = state::lock();
+            let begun = std::mem::take(&mut state.at_statics);
+            let waits = |id: &ThreadId| {
+                let thread = &state.threads[id.0];
+                thread.is_member && matches!(thread.phase, Phase::Blocked(_))
+            };
+            if !begun.iter().any(waits) {
+                return false;
+            }
+        }
+        // One that has such a lock runs, or would if it had a processor.
+        let mut idle = 0;
+        for _ in 0..STATICS_ROUNDS {
+            if self.linger() {
+                return true;
+            }
+            // It may have been about to wake one when we looked.
+            idle = if watchdog::is_any_other_running() {
+                0
+            } else {
+                idle + 1
+            };
+            if idle == 3 {
+                break;
+            }
+        }
+        false
     }
 
     /// Gives threads outside a moment of real time to wake one of this world's:
@@ -224,6 +348,14 @@ impl World {
             },
             last_wake: thread.last_wake,
             tag: thread.tag,
+            number: thread.course.number,
+            missed: match thread.phase {
+                Phase::Blocked(Blocked {
+                    cause: Cause::Futex(address),
+                    ..
+                }) => state.missed_at(address),
+                _ => None,
+            },
         })
         .collect()
     }
@@ -265,8 +397,11 @@ impl Drop for World {
     fn drop(&mut self) {
         let _inside = Inside::enter();
         let mut state = state::lock();
-        state.close();
+        let rested = state.close();
         drop(state);
+        if let Some(crew) = &self.crew {
+            crew.put(rested);
+        }
         handover().land();
     }
 }
@@ -283,10 +418,23 @@ fn settle() {
     }
 }
 
+fn slot(thread: ThreadId) -> &'static Slot {
+    let _inside = Inside::enter();
+    state::lock().thread(thread).slot
+}
+
+fn is_out_of_steps() -> bool {
+    let _inside = Inside::enter();
+    state::lock().is_out_of_steps()
+}
+
 impl state::State {
-    fn close(&mut self) {
+    /// Returns the threads of a crew that have nothing to do.
+    fn close(&mut self) -> Vec<(String, &'static Slot)> {
+        let mut rested = Vec::new();
         self.open = false;
         self.strategy = None;
+        self.deciding.end();
         self.current = None;
         self.ready.clear();
         self.yielded.clear();
@@ -310,7 +458,13 @@ impl state::State {
                 _ => None,
             };
             if phase == Phase::Finished {
-                self.free.insert(id);
+                let thread = self.thread(id);
+                if thread.slot.berth.is_taken() {
+                    let name = thread.name.take().unwrap_or_default();
+                    rested.push((name, thread.slot));
+                } else {
+                    self.free.insert(id);
+                }
                 continue;
             }
             // A pool's idle worker may be woken again by whoever uses the pool.
@@ -325,6 +479,7 @@ impl state::State {
                 self.leave_queue(address, id);
             }
         }
+        rested
     }
 }
 
@@ -338,6 +493,14 @@ pub fn aside<R>(code: impl FnOnce() -> R) -> R {
 /// The managed thread that calls this, if it is one.
 pub fn current_thread() -> Option<ThreadId> {
     me::slot().map(|slot| slot.id)
+}
+
+/// The number of the calling managed thread in its world: 0 is the first that
+/// was started.
+pub fn current_number() -> Option<usize> {
+    let slot = me::slot()?;
+    let _inside = Inside::enter();
+    Some(state::lock().thread(slot.id).course.number)
 }
 
 /// Suspends the calling managed thread until the owner of its world calls

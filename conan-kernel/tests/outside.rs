@@ -5,23 +5,20 @@ mod common;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicUsize, Ordering};
 use std::sync::{Arc, Barrier, Condvar, Mutex, RwLock, mpsc};
 use std::time::{Duration, Instant};
-use std::{env, process, thread};
+use std::{env, hint, process, thread};
 
 use common::{Log, all_finished, run_to_the_end, spawn, world, world_with};
-use conan_kernel::{Fifo, Strategy, ThreadId, current_thread};
+use conan_kernel::{Fifo, Point, Strategy, current_thread};
 
-/// Counts how often the turn passes. It must not block: atomics only.
+/// Counts how often there is something to decide. It must not block: atomics
+/// only.
 #[derive(Clone, Default)]
 struct Counting(Arc<AtomicUsize>);
 
 impl Strategy for Counting {
-    fn next(&mut self, ready: &[ThreadId]) -> usize {
+    fn decide(&mut self, point: &Point<'_>) -> usize {
         self.0.fetch_add(1, Ordering::Relaxed);
-        Fifo.next(ready)
-    }
-
-    fn wake(&mut self, waiting: &[ThreadId]) -> usize {
-        Fifo.wake(waiting)
+        Fifo.decide(point)
     }
 }
 
@@ -290,4 +287,44 @@ fn a_process_with_abandoned_threads_ends_by_itself() {
         thread::sleep(Duration::from_millis(5));
     };
     assert!(status.success(), "{status}");
+}
+
+#[test]
+fn a_lock_of_the_whole_program_that_a_thread_outside_holds_takes_no_virtual_time() {
+    static LOCK: Mutex<()> = Mutex::new(());
+    for _ in 0..20 {
+        let mut world = world();
+        let wants = Arc::new(AtomicBool::new(false));
+        let (held, is_held) = mpsc::channel();
+        let wanted = wants.clone();
+        let outside = thread::spawn(move || {
+            let guard = LOCK.lock().unwrap();
+            held.send(()).unwrap();
+            while !wanted.load(Ordering::SeqCst) {
+                hint::spin_loop();
+            }
+            // So that it waits, most times.
+            for _ in 0..10_000 {
+                hint::spin_loop();
+            }
+            drop(guard);
+        });
+        is_held.recv().unwrap();
+        let took = Arc::new(Mutex::new(None));
+        let result = took.clone();
+        spawn(&mut world, "waits", move || {
+            let began = Instant::now();
+            wants.store(true, Ordering::SeqCst);
+            drop(LOCK.lock().unwrap());
+            *result.lock().unwrap() = Some(began.elapsed());
+        });
+        spawn(&mut world, "sleeps", || {
+            thread::sleep(Duration::from_secs(1));
+        });
+        run_to_the_end(&mut world);
+        drop(world);
+        let took = took.lock().unwrap().expect("it has had the lock");
+        assert!(took < Duration::from_millis(1), "{took:?}");
+        outside.join().unwrap();
+    }
 }

@@ -38,6 +38,8 @@ pub enum Reason {
     Blocked,
     /// A thread woke one that is not managed.
     WokeOutside,
+    /// A thread was woken by one that is not managed.
+    WokenFromOutside,
 }
 
 /// Nothing will come of the process any more.
@@ -137,6 +139,7 @@ impl Reason {
             "running" => Some(Self::Running),
             "blocked" => Some(Self::Blocked),
             "woke-outside" => Some(Self::WokeOutside),
+            "woken-from-outside" => Some(Self::WokenFromOutside),
             _ => None,
         }
     }

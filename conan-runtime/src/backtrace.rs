@@ -71,11 +71,25 @@ pub(crate) fn component_frame(text: &str) -> Option<String> {
         } else if foreign
             && let Some(place) = line.trim_start().strip_prefix("at ")
             && !place.starts_with("/rustc/")
+            && !is_in_our_sources(place)
         {
             return Some(place.strip_prefix("./").unwrap_or(place).to_owned());
         }
     }
     None
+}
+
+/// With little debug information, an inlined function's name is without its
+/// crate's; the file tells.
+#[cfg(conan_kernel)]
+fn is_in_our_sources(place: &str) -> bool {
+    let mut folders = place.split('/');
+    folders.any(|folder| {
+        ["conan-kernel", "conan-runtime"].iter().any(|ours| {
+            let rest = folder.strip_prefix(ours);
+            rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('-'))
+        })
+    })
 }
 
 /// `  12: name::of::function`
@@ -87,6 +101,17 @@ fn begins_frame(line: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[cfg(conan_kernel)]
+    #[test]
+    fn the_component_blocks_in_the_first_frame_that_is_neither_stds_nor_ours() {
+        let text = "   0: hidden<Backtrace>\n             at /home/me/conan/conan-kernel/src/bottom.rs:45:22\n   \
+            1: hidden<Backtrace>\n             at /home/me/conan-kernel-0.1.0/src/bottom.rs:45:22\n   \
+            2: std::sys::futex_wait\n             at /rustc/abc/library/std/src/futex.rs:1:1\n   \
+            3: latch::Latch::wait\n             at ./src/lib.rs:26:37\n   \
+            4: main\n             at ./src/main.rs:1:1\n";
+        assert_eq!(component_frame(text).as_deref(), Some("src/lib.rs:26:37"));
+    }
 
     #[test]
     fn only_the_frames_of_the_component_and_the_script_are_left() {

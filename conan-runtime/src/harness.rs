@@ -5,6 +5,7 @@ use std::io::Write;
 use std::panic::resume_unwind;
 use std::process::ExitCode;
 
+use crate::engine::with_same_threads;
 use crate::report::{Report, Totals, Verdict};
 use crate::run::{Settings, run};
 use crate::script::Script;
@@ -41,20 +42,13 @@ pub fn main(scripts: &[&'static Script]) -> ExitCode {
     };
     // Who reads the reports from a file does not want them twice.
     let quiet = std::env::var_os(REPORT_FILE).is_some();
-    let mut totals = Totals::default();
-    for script in scripts {
-        for sequence in script.sequences {
-            let report = run(script, sequence, settings);
-            if let Err(error) = record(&report) {
-                eprintln!("error: {error}");
-                return ExitCode::from(2);
-            }
-            totals += report.totals;
-            if !quiet {
-                print!("{report}");
-            }
+    let totals = match with_same_threads(|| run_all(scripts, settings, quiet)) {
+        Ok(totals) => totals,
+        Err(error) => {
+            eprintln!("error: {error}");
+            return ExitCode::from(2);
         }
-    }
+    };
     if !quiet {
         print!("\n{totals}");
     }
@@ -79,4 +73,19 @@ fn record(report: &Report) -> Result<(), String> {
         let path = path.display();
         format!("{REPORT_FILE}: cannot write to {path}: {error}")
     })
+}
+
+fn run_all(scripts: &[&'static Script], settings: Settings, quiet: bool) -> Result<Totals, String> {
+    let mut totals = Totals::default();
+    for script in scripts {
+        for sequence in script.sequences {
+            let report = run(script, sequence, settings);
+            record(&report)?;
+            totals += report.totals;
+            if !quiet {
+                print!("{report}");
+            }
+        }
+    }
+    Ok(totals)
 }

@@ -101,24 +101,37 @@ impl Script {
 
     /// The code that stands at a place: a statement, or what a template runs.
     pub(crate) fn code_at(&self, place: Place) -> String {
-        let line = self.line(place.line).unwrap_or_default();
-        let text: String = line.chars().skip(place.column as usize - 1).collect();
-        let mut code = text.as_str();
-        if let Some(template) = code.strip_prefix('#') {
-            let word = template.find(char::is_whitespace).unwrap_or(template.len());
-            // A wake-up check is nothing but numbers without its name.
-            if &template[..word] != "wakeCheck" {
-                code = &template[word..];
-            }
-            code = code.split(" # ").next().unwrap_or_default();
+        code_in(self.line(place.line).unwrap_or_default(), place.column)
+    }
+
+    /// The same for many places: the lines are looked for once.
+    pub(crate) fn codes(&self) -> impl Fn(Place) -> String + use<> {
+        let lines: Vec<&'static str> = self.source.lines().collect();
+        move |place| {
+            let line = lines.get((place.line as usize).wrapping_sub(1));
+            code_in(line.copied().unwrap_or_default(), place.column)
         }
-        let code = code.split(" #end").next().unwrap_or_default();
-        let code = code.split(" //").next().unwrap_or_default().trim();
-        code.to_owned()
     }
 
     /// The text of a line (from 1), without its end.
     pub(crate) fn line(&self, line: u32) -> Option<&'static str> {
         self.source.lines().nth(line.checked_sub(1)? as usize)
     }
+}
+
+/// The code that begins at a column of a line.
+fn code_in(line: &str, column: u32) -> String {
+    let text: String = line.chars().skip(column as usize - 1).collect();
+    let mut code = text.as_str();
+    if let Some(template) = code.strip_prefix('#') {
+        let word = template.find(char::is_whitespace).unwrap_or(template.len());
+        // A wake-up check is nothing but numbers without its name.
+        if &template[..word] != "wakeCheck" {
+            code = &template[word..];
+        }
+        code = code.split(" # ").next().unwrap_or_default();
+    }
+    let code = code.split(" #end").next().unwrap_or_default();
+    let code = code.split(" //").next().unwrap_or_default().trim();
+    code.to_owned()
 }

@@ -178,7 +178,6 @@ impl Conan {
                 let mut failure = self.failure(ErrorKind::Value, place, message);
                 failure.expected = Some(expected);
                 failure.actual = Some(actual);
-                failure.notes.extend(self.last_suspension());
                 self.fail(failure);
             }
             other => self.broken(place, None, other),
@@ -196,7 +195,6 @@ impl Conan {
             let mut failure = self.failure(ErrorKind::Value, place, message);
             failure.expected = Some(format!("tick {expected}"));
             failure.actual = Some(format!("tick {now}"));
-            failure.notes.extend(self.last_suspension());
             self.fail(failure);
         }
     }

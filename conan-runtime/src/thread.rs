@@ -149,7 +149,8 @@ impl Conan {
         }
     }
 
-    pub(crate) fn fail(&self, failure: Failure) {
+    pub(crate) fn fail(&self, mut failure: Failure) {
+        failure.notes.extend(self.last_suspension());
         self.send(Event::Failed(Box::new(failure)));
     }
 

@@ -79,7 +79,8 @@ impl Timeline {
     /// A thread is in a call at the end of a tick. Said once, however long it
     /// lasts; the call itself, too, if it was not said when it began.
     pub(crate) fn suspend(&mut self, tick: u64, thread: usize, call: What) {
-        let mut own = self.moments.iter().rev().filter(|m| m.thread == thread);
+        let of_thread = |m: &&Moment| m.thread == thread && !matches!(m.what, What::Error(_));
+        let mut own = self.moments.iter().rev().filter(of_thread);
         match own.next().map(|last| &last.what) {
             Some(What::Suspended) => return,
             Some(What::WokenInVain(_)) => {}

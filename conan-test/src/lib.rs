@@ -21,7 +21,7 @@ pub mod driver {
         ended, every_script_is_included, exception, main, mismatch, observe, outcome, run, test,
     };
 
-    pub use conan_runtime::engine::engine;
+    pub use conan_runtime::engine::{engine, with_same_threads};
 
     /// What is in scope in every fragment.
     pub mod prelude {

@@ -1,16 +1,17 @@
-//! Runs the driver and shows its reports as they come.
+//! Runs the driver and hands on its reports as they come.
 
 use std::fs::{self, File};
 use std::io::{self, BufRead, BufReader};
+use std::ops::ControlFlow;
 use std::path::Path;
 use std::process::{Command, ExitStatus, Stdio};
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
-use super::interrupt;
+use super::interrupt::{self, Group};
 use super::reports::Printer;
 use super::scratch::Scratch;
-use crate::cli::{Format, RunArgs};
+use crate::cli::{ClockArgs, Format};
 use crate::exit::{Exit, Stop, error};
 use crate::files;
 
@@ -18,63 +19,50 @@ use crate::files;
 const PERIOD: Duration = Duration::from_millis(20);
 
 /// What came of all sequences.
-pub(super) struct Outcome {
-    pub(super) failed: bool,
+pub(crate) struct Outcome {
+    pub(crate) failed: bool,
 }
 
-/// Runs the driver to its end.
-pub(super) fn execute(
+/// How a driver came to its end.
+#[derive(Debug)]
+pub(crate) enum Ended {
+    /// By itself.
+    Itself(ExitStatus),
+    /// It was told to: its reports said enough.
+    Stopped,
+    /// It was told to: its time was up.
+    TimedOut,
+}
+
+/// A driver that is yet to be run.
+pub(crate) struct Driver<'r> {
+    command: Command,
+    scratch: &'r Scratch,
+    group: Group,
+}
+
+/// Runs the driver to its end and prints its reports.
+pub(crate) fn execute(
     driver: &Path,
     scratch: &Scratch,
-    args: &RunArgs,
+    clock: &ClockArgs,
+    format: Format,
     sequences: usize,
 ) -> Stop<Outcome> {
-    let cannot = |failure| files::cannot_write(&scratch.reports, &failure);
+    let mut driver = Driver::new(driver, scratch, clock);
+    if format != Format::Human {
+        driver = driver.on_stderr();
+    }
     interrupt::remove_with_us(&scratch.reports);
-    fs::write(&scratch.reports, "").map_err(cannot)?;
-    let mut command = Command::new(driver);
-    command
-        .current_dir(&scratch.package_root)
-        .env("CONAN_REPORT", &scratch.reports)
-        .stdin(Stdio::null());
-    if let Some(clock) = &args.clock {
-        command.env("CONAN_CLOCK", clock);
-    }
-    if let Some(ticktime) = args.ticktime {
-        command.env("CONAN_TICKTIME", ticktime.to_string());
-    }
-    // Data on standard output is ours alone.
-    if args.message_format != Format::Human {
-        command.stdout(Stdio::from(io::stderr()));
-    }
-    let opened = File::open(&scratch.reports);
-    let mut reader = BufReader::new(opened.map_err(cannot)?);
-    let mut child = command
-        .spawn()
-        .map_err(|failure| error(format_args!("cannot start the driver: {failure}")))?;
-    interrupt::watch(&child);
-    let mut printer = Printer::new(args.message_format);
-    let mut line = String::new();
-    let status = loop {
-        let ended = child.try_wait();
-        while reader.read_line(&mut line).is_ok_and(|read| read > 0) {
-            // A line without its end is still being written.
-            if !line.ends_with('\n') {
-                break;
-            }
-            printer.report(&line);
-            line.clear();
-        }
-        match ended {
-            Ok(None) => thread::sleep(PERIOD),
-            Ok(Some(status)) => break status,
-            Err(failure) => {
-                return Err(error(format_args!("cannot wait for the driver: {failure}")));
-            }
-        }
-    };
-    interrupt::forget(&child);
+    let mut printer = Printer::new(format);
+    let ended = driver.run(None, |line| {
+        printer.report(line);
+        ControlFlow::Continue(())
+    })?;
     let _ = fs::remove_file(&scratch.reports);
+    let Ended::Itself(status) = ended else {
+        return Err(Exit::Failed);
+    };
     if status.code() == Some(Exit::Wrong as i32) && printer.count() == 0 {
         // The driver has said itself what is wrong with its settings.
         return Err(Exit::Wrong);
@@ -91,7 +79,91 @@ pub(super) fn execute(
     Ok(Outcome { failed })
 }
 
-fn described(status: ExitStatus) -> String {
+impl<'r> Driver<'r> {
+    /// The driver with what it is told by the environment.
+    pub(crate) fn new(driver: &Path, scratch: &'r Scratch, clock: &ClockArgs) -> Self {
+        let mut command = Command::new(driver);
+        command
+            .current_dir(&scratch.package_root)
+            .env("CONAN_REPORT", &scratch.reports)
+            .stdin(Stdio::null());
+        if let Some(clock) = &clock.clock {
+            command.env("CONAN_CLOCK", clock);
+        }
+        if let Some(ticktime) = clock.ticktime {
+            command.env("CONAN_TICKTIME", ticktime.to_string());
+        }
+        let group = Group::Ours;
+        Self {
+            command,
+            scratch,
+            group,
+        }
+    }
+
+    /// The same, where data on standard output is ours alone.
+    pub(crate) fn on_stderr(mut self) -> Self {
+        self.command.stdout(Stdio::from(io::stderr()));
+        self
+    }
+
+    /// The same, for a run that nobody watches.
+    pub(crate) fn unheard(mut self) -> Self {
+        self.group = Group::Own;
+        self.command
+            .env("RUST_BACKTRACE", "0")
+            .stdout(Stdio::null())
+            .stderr(Stdio::null());
+        self
+    }
+
+    /// Runs it to its end, or until its time is up or `report` has heard
+    /// enough.
+    pub(crate) fn run(
+        mut self,
+        limit: Option<Duration>,
+        mut report: impl FnMut(&str) -> ControlFlow<()>,
+    ) -> Stop<Ended> {
+        let reports = &self.scratch.reports;
+        let cannot = |failure| files::cannot_write(reports, &failure);
+        fs::write(reports, "").map_err(cannot)?;
+        let mut reader = BufReader::new(File::open(reports).map_err(cannot)?);
+        let mut child = interrupt::start(&mut self.command, self.group)
+            .map_err(|failure| error(format_args!("cannot start the driver: {failure}")))?;
+        let start = Instant::now();
+        let mut line = String::new();
+        loop {
+            let ended = child.try_wait();
+            while reader.read_line(&mut line).is_ok_and(|read| read > 0) {
+                // A line without its end is still being written.
+                if !line.ends_with('\n') {
+                    break;
+                }
+                if report(&line).is_break() {
+                    if matches!(ended, Ok(None)) {
+                        child.end();
+                    }
+                    return Ok(Ended::Stopped);
+                }
+                line.clear();
+            }
+            match ended {
+                Ok(None) if limit.is_some_and(|limit| start.elapsed() > limit) => {
+                    child.end();
+                    return Ok(Ended::TimedOut);
+                }
+                Ok(None) => thread::sleep(PERIOD),
+                Ok(Some(status)) => return Ok(Ended::Itself(status)),
+                Err(failure) => {
+                    return Err(error(format_args!("cannot wait for the driver: {failure}")));
+                }
+            }
+        }
+    }
+}
+
+/// A driver's end in words.
+pub(crate) fn described(status: ExitStatus) -> String {
     match status.code() {
         Some(code) => format!("exit code {code}"),
         None => status.to_string(),

@@ -1,9 +1,11 @@
 //! Ctrl-C: end what is running, say so, leave nothing half-written.
 
-use std::collections::BTreeSet;
 use std::fs;
+use std::io::{self, Read};
+use std::mem;
+use std::ops::{Deref, DerefMut};
 use std::path::{Path, PathBuf};
-use std::process::{self, Child};
+use std::process::{self, Child, Command, Output};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::thread;
@@ -16,10 +18,19 @@ use crate::output;
 static INTERRUPTED: AtomicBool = AtomicBool::new(false);
 
 /// The processes that run on our behalf at this moment.
-static RUNNING: Mutex<BTreeSet<u32>> = Mutex::new(BTreeSet::new());
+static RUNNING: Mutex<Vec<(u32, Group)>> = Mutex::new(Vec::new());
 
-/// A file that is of no use without us.
-static TEMPORARY: Mutex<Option<PathBuf>> = Mutex::new(None);
+/// Files that are of no use without us.
+static TEMPORARY: Mutex<Vec<PathBuf>> = Mutex::new(Vec::new());
+
+/// The process group that a process is started in.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Group {
+    /// Ours: a Ctrl-C on the terminal reaches it, too.
+    Ours,
+    /// One of its own, so that it can be ended with all that it has started.
+    Own,
+}
 
 /// Begins to listen for Ctrl-C.
 pub(crate) fn listen() -> Stop<()> {
@@ -33,14 +44,16 @@ pub(crate) fn listen() -> Stop<()> {
         .map_err(|failure| error(format_args!("cannot listen for Ctrl-C: {failure}")))
 }
 
-/// Ends what runs on our behalf and removes what is of no use without us.
+/// Ends what runs on our behalf and removes what is of no use without us. The
+/// process must end after it: nothing can be started any more.
 pub(crate) fn clean_up() {
     let running = RUNNING.lock().unwrap_or_else(PoisonError::into_inner);
-    for &id in &*running {
-        end(id);
+    for (id, group) in running.iter() {
+        end(*id, *group);
     }
+    mem::forget(running);
     let temporary = TEMPORARY.lock().unwrap_or_else(PoisonError::into_inner);
-    if let Some(path) = &*temporary {
+    for path in temporary.iter() {
         let _ = fs::remove_file(path);
     }
 }
@@ -49,43 +62,116 @@ pub(crate) fn clean_up() {
 /// Ctrl-C that we are about to hear of, too: let that come first.
 pub(crate) fn let_the_handler_go_first() {
     for _ in 0..20 {
-        if INTERRUPTED.load(Ordering::SeqCst) {
-            // The handler ends this process.
-            thread::park();
-        }
+        stop_if_interrupted();
         thread::sleep(Duration::from_millis(5));
     }
 }
 
+/// Goes no further if Ctrl-C has come: the handler ends this process.
+pub(crate) fn stop_if_interrupted() {
+    while INTERRUPTED.load(Ordering::SeqCst) {
+        thread::park();
+    }
+}
+
 /// Remembers a file that goes when we do.
-pub(super) fn remove_with_us(path: &Path) {
-    *TEMPORARY.lock().unwrap_or_else(PoisonError::into_inner) = Some(path.to_owned());
+pub(crate) fn remove_with_us(path: &Path) {
+    let mut temporary = TEMPORARY.lock().unwrap_or_else(PoisonError::into_inner);
+    if !temporary.iter().any(|known| known == path) {
+        temporary.push(path.to_owned());
+    }
 }
 
-/// Remembers a process while it runs.
-pub(crate) fn watch(child: &Child) {
-    let mut running = RUNNING.lock().unwrap_or_else(PoisonError::into_inner);
-    running.insert(child.id());
-}
-
-/// Forgets it again.
-pub(crate) fn forget(child: &Child) {
-    forget_id(child.id());
-}
-
-/// Forgets a process by its number.
-pub(crate) fn forget_id(id: u32) {
-    let mut running = RUNNING.lock().unwrap_or_else(PoisonError::into_inner);
-    running.remove(&id);
-}
-
-/// Asks a process to end. On a terminal it has got the Ctrl-C itself; this is
-/// for when only we were told.
-fn end(id: u32) {
+/// Starts a process that ends when we are interrupted.
+pub(crate) fn start(command: &mut Command, group: Group) -> io::Result<Running> {
     #[cfg(unix)]
-    let _ = process::Command::new("kill").arg(id.to_string()).status();
+    if group == Group::Own {
+        use std::os::unix::process::CommandExt;
+        command.process_group(0);
+    }
+    // Held while it starts: who cleans up must not miss it.
+    let mut running = RUNNING.lock().unwrap_or_else(PoisonError::into_inner);
+    let child = command.spawn()?;
+    running.push((child.id(), group));
+    Ok(Running { child, group })
+}
+
+/// A process while it runs.
+pub(crate) struct Running {
+    child: Child,
+    group: Group,
+}
+
+impl Running {
+    /// Waits for the process's end and returns what it has said.
+    pub(crate) fn output(mut self) -> io::Result<Output> {
+        let (stdout, stderr) = (self.child.stdout.take(), self.child.stderr.take());
+        thread::scope(|scope| {
+            let stderr = scope.spawn(|| all(stderr));
+            let stdout = all(stdout)?;
+            let stderr = stderr.join().expect("reading does not panic")?;
+            let status = self.child.wait()?;
+            Ok(Output {
+                status,
+                stdout,
+                stderr,
+            })
+        })
+    }
+
+    /// Ends the process at once, and what it has started if it is a group.
+    pub(crate) fn end(&mut self) {
+        if self.group == Group::Own {
+            end(self.child.id(), self.group);
+        }
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+impl Deref for Running {
+    type Target = Child;
+
+    fn deref(&self) -> &Child {
+        &self.child
+    }
+}
+
+impl DerefMut for Running {
+    fn deref_mut(&mut self) -> &mut Child {
+        &mut self.child
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        let mut running = RUNNING.lock().unwrap_or_else(PoisonError::into_inner);
+        running.retain(|(id, _)| *id != self.child.id());
+    }
+}
+
+fn all(pipe: Option<impl Read>) -> io::Result<Vec<u8>> {
+    let mut bytes = Vec::new();
+    if let Some(mut pipe) = pipe {
+        pipe.read_to_end(&mut bytes)?;
+    }
+    Ok(bytes)
+}
+
+/// Asks a process to end. On a terminal it has got the Ctrl-C itself, if it is
+/// in our group; this is for when only we were told.
+#[cfg_attr(windows, allow(unused_variables))]
+fn end(id: u32, group: Group) {
+    #[cfg(unix)]
+    let _ = match group {
+        Group::Ours => Command::new("kill").arg(id.to_string()).status(),
+        Group::Own => Command::new("kill")
+            .args(["-KILL", "--", &format!("-{id}")])
+            .stderr(process::Stdio::null())
+            .status(),
+    };
     #[cfg(windows)]
-    let _ = process::Command::new("taskkill")
+    let _ = Command::new("taskkill")
         .args(["/F", "/T", "/PID", &id.to_string()])
         .status();
 }

@@ -8,8 +8,13 @@ use toml::{Table, Value};
 
 use crate::package::{Package, Workspace};
 
-/// The manifest as text.
-pub(super) fn manifest(workspace: &Workspace, package: Package<'_>, name: &str) -> String {
+/// The manifest as text, for a package in the folder `root`.
+pub(super) fn manifest(
+    workspace: &Workspace,
+    package: Package<'_>,
+    name: &str,
+    root: &Path,
+) -> String {
     let mut manifest = Table::new();
     let mut about = Table::new();
     about.insert("name".into(), name.into());
@@ -17,8 +22,15 @@ pub(super) fn manifest(workspace: &Workspace, package: Package<'_>, name: &str) 
     about.insert("edition".into(), package.0.edition.as_str().into());
     about.insert("publish".into(), false.into());
     manifest.insert("package".into(), about.into());
-    // A workspace of its own, whatever lies around it.
-    manifest.insert("workspace".into(), Table::new().into());
+    // A workspace of its own, whatever lies around it or, where mutants are
+    // made, below it.
+    let mut alone = Table::new();
+    let below = workspace.metadata.workspace_root.as_std_path();
+    if let Ok(below) = below.strip_prefix(root) {
+        let below: Value = below.display().to_string().into();
+        alone.insert("exclude".into(), vec![below].into());
+    }
+    manifest.insert("workspace".into(), alone.into());
 
     let mut dependencies = Table::new();
     let mut by_target = Table::new();

@@ -1,15 +1,16 @@
 //! `cargo conan run`: the paper's own workflow. Generates a driver into a
 //! scratch package, builds it, runs it, and prints the report.
 
-mod cargo;
-mod execute;
+pub(crate) mod cargo;
+pub(crate) mod execute;
 pub(crate) mod interrupt;
 mod manifest;
 mod reports;
-mod scratch;
+pub(crate) mod scratch;
 
 use std::path::{Path, PathBuf};
 
+use self::scratch::{Place, Scratch};
 use crate::cli::RunArgs;
 use crate::exit::{Exit, Stop, error};
 use crate::includes::Includes;
@@ -27,9 +28,11 @@ pub(crate) fn run(args: &RunArgs) -> Stop<()> {
         .sum();
     let workspace = workspace_of(&paths[0], args.package.as_deref())?;
     let package = package_of(&workspace, &paths, args.package.as_deref())?;
-    let scratch = scratch::Scratch::prepare(&workspace, package, &paths)?;
+    let place = Place::of_run(&workspace, package, &paths);
+    let scratch = Scratch::prepare(place, &workspace, package, &paths)?;
     let driver = cargo::build(&scratch)?;
-    let totals = execute::execute(&driver, &scratch, args, sequences)?;
+    let format = args.message_format;
+    let totals = execute::execute(&driver, &scratch, &args.clock, format, sequences)?;
     if totals.failed {
         Err(Exit::Failed)
     } else {
@@ -39,7 +42,7 @@ pub(crate) fn run(args: &RunArgs) -> Stop<()> {
 
 /// The workspace around the script; for a script outside every workspace, or
 /// a package that is not in the script's, the one that we are in.
-fn workspace_of(script: &Path, package: Option<&str>) -> Stop<Workspace> {
+pub(crate) fn workspace_of(script: &Path, package: Option<&str>) -> Stop<Workspace> {
     let has_it =
         |workspace: &Workspace| package.is_none_or(|name| workspace.package(name).is_some());
     let around = Workspace::around(script);
@@ -62,7 +65,7 @@ fn workspace_of(script: &Path, package: Option<&str>) -> Stop<Workspace> {
 }
 
 /// The package whose components the scripts test.
-fn package_of<'w>(
+pub(crate) fn package_of<'w>(
     workspace: &'w Workspace,
     paths: &[PathBuf],
     named: Option<&str>,

@@ -11,31 +11,54 @@ use crate::package::{Package, Workspace};
 
 /// A scratch package on disk.
 #[derive(Debug)]
-pub(super) struct Scratch {
-    pub(super) name: String,
-    pub(super) root: PathBuf,
-    pub(super) manifest: PathBuf,
+pub(crate) struct Scratch {
+    pub(crate) name: String,
+    pub(crate) root: PathBuf,
+    pub(crate) manifest: PathBuf,
     /// Where cargo builds.
-    pub(super) target: PathBuf,
+    pub(crate) target: PathBuf,
     /// Where the driver puts its reports.
-    pub(super) reports: PathBuf,
+    pub(crate) reports: PathBuf,
     /// Where the driver runs: in the package under test.
-    pub(super) package_root: PathBuf,
+    pub(crate) package_root: PathBuf,
+    /// More arguments and variables for cargo.
+    pub(crate) cargo_arguments: Vec<String>,
+    pub(crate) environment: Vec<(String, String)>,
+}
+
+/// Where a scratch package belongs.
+#[derive(Debug)]
+pub(crate) struct Place {
+    pub(crate) name: String,
+    pub(crate) root: PathBuf,
+    pub(crate) target: PathBuf,
+}
+
+impl Place {
+    /// For a run of these scripts, under the workspace's target directory.
+    pub(super) fn of_run(workspace: &Workspace, package: Package<'_>, scripts: &[PathBuf]) -> Self {
+        let target = workspace.metadata.target_directory.as_std_path().to_owned();
+        // Runs of other scripts may go on at the same time.
+        let name = format!(
+            "conan-run-{}-{:08x}",
+            package.name(),
+            digest(&main(scripts))
+        );
+        let root = target.join("conan").join("run").join(&name);
+        Self { name, root, target }
+    }
 }
 
 impl Scratch {
     /// Writes the package for these scripts. What is there already and right
     /// stays untouched, so that nothing is built in vain.
-    pub(super) fn prepare(
+    pub(crate) fn prepare(
+        place: Place,
         workspace: &Workspace,
         package: Package<'_>,
         scripts: &[PathBuf],
     ) -> Stop<Self> {
-        let target = workspace.metadata.target_directory.as_std_path().to_owned();
-        let main = main(scripts);
-        // Runs of other scripts may go on at the same time.
-        let name = format!("conan-run-{}-{:08x}", package.name(), digest(&main));
-        let root = target.join("conan").join("run").join(&name);
+        let Place { name, root, target } = place;
         let scratch = Self {
             manifest: root.join("Cargo.toml"),
             reports: root.join(format!("reports-{}.jsonl", std::process::id())),
@@ -43,14 +66,19 @@ impl Scratch {
             target,
             root,
             name,
+            cargo_arguments: Vec::new(),
+            environment: Vec::new(),
         };
-        scratch.write(
-            "Cargo.toml",
-            &manifest::manifest(workspace, package, &scratch.name),
-        )?;
-        scratch.write("src/main.rs", &main)?;
+        let manifest = manifest::manifest(workspace, package, &scratch.name, &scratch.root);
+        scratch.write("Cargo.toml", &manifest)?;
+        scratch.write("src/main.rs", &main(scripts))?;
         scratch.lock(workspace)?;
         Ok(scratch)
+    }
+
+    /// True for the source file of the driver.
+    pub(super) fn is_driver(&self, source: impl AsRef<Path>) -> bool {
+        source.as_ref() == self.root.join("src").join("main.rs")
     }
 
     fn write(&self, name: &str, content: &str) -> Stop<()> {

@@ -11,7 +11,7 @@ use cargo_metadata::{Artifact, Message, Metadata, MetadataCommand, Package, Targ
 
 use super::args::Request;
 use crate::exit::{Exit, Stop, error};
-use crate::run::interrupt;
+use crate::run::interrupt::{self, Group};
 
 /// What cargo has built.
 pub(super) struct Built {
@@ -52,10 +52,8 @@ pub(super) fn build(request: &Request) -> Stop<Built> {
         .args(&request.cargo)
         .stdin(Stdio::null())
         .stdout(Stdio::piped());
-    let mut child = command
-        .spawn()
+    let mut child = interrupt::start(&mut command, Group::Ours)
         .map_err(|failure| error(format_args!("cannot start cargo: {failure}")))?;
-    interrupt::watch(&child);
     let stdout = child.stdout.take().map(BufReader::new);
     let lines = stdout.into_iter().flat_map(BufRead::lines);
     let mut artifacts = Vec::new();
@@ -76,7 +74,7 @@ pub(super) fn build(request: &Request) -> Stop<Built> {
         }
     }
     let status = child.wait();
-    interrupt::forget(&child);
+    drop(child);
     if !status.is_ok_and(|status| status.success()) {
         interrupt::let_the_handler_go_first();
         // Cargo has said what is wrong.

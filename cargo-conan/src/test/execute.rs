@@ -10,7 +10,7 @@ use conan_preload::{Account, Hang, Inexact};
 use super::build::Binary;
 use super::library::Library;
 use super::list::Test;
-use crate::run::interrupt;
+use crate::run::interrupt::{self, Group};
 
 /// What came of a test.
 #[derive(Debug)]
@@ -75,16 +75,11 @@ pub(super) fn execute(
         library.preload(&mut command, path);
     }
     let begun = Instant::now();
-    let child = command
+    command
         .stdin(Stdio::null())
         .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
-        .spawn()?;
-    interrupt::watch(&child);
-    let id = child.id();
-    let output = child.wait_with_output();
-    interrupt::forget_id(id);
-    let output = output?;
+        .stderr(Stdio::piped());
+    let output = interrupt::start(&mut command, Group::Ours)?.output()?;
     let real = begun.elapsed();
     let understood = match path {
         None => Understood::nothing(Exactness::Unknown),

@@ -29,7 +29,7 @@ pub(crate) use runner::runner;
 
 use crate::exit::{Exit, Stop, error};
 use crate::files;
-use crate::run::interrupt;
+use crate::run::interrupt::{self, Group};
 
 /// A test that takes longer is mentioned while it runs.
 const SLOW: Duration = Duration::from_secs(10);
@@ -156,12 +156,10 @@ fn doc_tests(request: &Request) -> Stop<()> {
     if request.json {
         command.stdout(Stdio::from(std::io::stderr()));
     }
-    let mut child = command
-        .spawn()
+    let mut child = interrupt::start(&mut command, Group::Ours)
         .map_err(|failure| error(format_args!("cannot start cargo: {failure}")))?;
-    interrupt::watch(&child);
     let status = child.wait();
-    interrupt::forget(&child);
+    drop(child);
     if status.is_ok_and(|status| status.success()) {
         return Ok(());
     }

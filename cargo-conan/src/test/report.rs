@@ -230,6 +230,7 @@ fn described(inexact: &Inexact) -> String {
         Reason::Running => "computed or polled for long",
         Reason::Blocked => "waited for something outside",
         Reason::WokeOutside => "woke a thread outside",
+        Reason::WokenFromOutside => "was woken from outside",
     };
     format!("{thread} {what}")
 }

@@ -13,7 +13,7 @@ use super::library::Library;
 use super::report;
 use crate::exit::{Exit, Stop, error};
 use crate::output;
-use crate::run::interrupt;
+use crate::run::interrupt::{self, Group};
 
 /// Runs a binary, and ends as it does.
 pub(crate) fn runner(words: impl IntoIterator<Item = OsString>) -> Stop<()> {
@@ -34,10 +34,9 @@ pub(crate) fn runner(words: impl IntoIterator<Item = OsString>) -> Stop<()> {
     }
     interrupt::listen()?;
     let cannot = |failure| error(format_args!("cannot start {}: {failure}", binary.display()));
-    let mut child = command.spawn().map_err(cannot)?;
-    interrupt::watch(&child);
+    let mut child = interrupt::start(&mut command, Group::Ours).map_err(cannot)?;
     let status = child.wait();
-    interrupt::forget(&child);
+    drop(child);
     let status = status.map_err(cannot)?;
     let account = fs::read_to_string(&path).unwrap_or_default();
     drop(library);

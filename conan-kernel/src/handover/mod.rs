@@ -13,6 +13,7 @@ use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 
 use crate::bottom::Bottom;
+use crate::crew::Berth;
 use crate::lock::{Guard, Lock};
 use crate::me::Inside;
 use crate::raw;
@@ -81,6 +82,7 @@ pub(crate) struct Slot {
     pub(crate) bottom: Bottom,
     /// True while it waits for the system, which answers by itself.
     in_system: AtomicBool,
+    pub(crate) berth: Berth,
     /// True while a thread uses it.
     taken: AtomicBool,
     os: os::Seat,
@@ -96,6 +98,7 @@ impl Slot {
             number: AtomicU32::new(0),
             bottom: Bottom::default(),
             in_system: AtomicBool::new(false),
+            berth: Berth::default(),
             taken: AtomicBool::new(true),
             os: os::Seat::default(),
             #[cfg(target_arch = "x86_64")]

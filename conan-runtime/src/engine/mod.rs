@@ -143,6 +143,16 @@ pub struct LastWake {
     pub woke: Option<String>,
 }
 
+/// Runs many sequences on the calling thread, with the same threads for their
+/// threads where the engine can. What a component prints goes where it goes in
+/// the first of them.
+pub fn with_same_threads<R>(run: impl FnOnce() -> R) -> R {
+    #[cfg(conan_kernel)]
+    return r#virtual::with_same_threads(run);
+    #[cfg(not(conan_kernel))]
+    run()
+}
+
 /// Every engine that can run here, the default first.
 pub fn engines() -> &'static [&'static dyn Engine] {
     #[cfg(conan_kernel)]

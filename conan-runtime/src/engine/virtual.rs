@@ -1,13 +1,14 @@
 //! The `virtual` engine: the threads run one at a time, in virtual time, on
 //! the kernel. A tick takes no time at all, and a run is the same every time.
 
+use std::cell::RefCell;
 use std::collections::BTreeSet;
 use std::io;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use conan_kernel::{Cause, Fifo, Reason, ThreadId, ThreadInfo, Wake, World, park, unpark};
+use conan_kernel::{Cause, Crew, Fifo, Reason, ThreadId, ThreadInfo, Wake, World, park, unpark};
 
 use super::{Engine, Job, LastWake, Session, Suspension, Waker, Watch, Witness};
 use crate::backtrace::component_frame;
@@ -18,13 +19,31 @@ use crate::event::Place;
 #[derive(Debug)]
 pub struct Virtual;
 
+thread_local! {
+    static CREW: RefCell<Option<Arc<Crew>>> = const { RefCell::new(None) };
+}
+
+/// Runs many sequences with the same threads: starting threads takes longer
+/// than everything else. What a component prints in them goes where it goes
+/// in the first.
+pub(super) fn with_same_threads<R>(run: impl FnOnce() -> R) -> R {
+    let before = CREW.replace(Some(Arc::new(Crew::new())));
+    let result = run();
+    CREW.set(before);
+    result
+}
+
 impl Engine for Virtual {
     fn name(&self) -> &'static str {
         "virtual"
     }
 
     fn open(&self, ticktime: Duration) -> Box<dyn Session> {
-        let world = World::open(Fifo).expect("the engine is offered where it is available only");
+        let mut world =
+            World::open(Fifo).expect("the engine is offered where it is available only");
+        if let Some(crew) = CREW.with_borrow(Clone::clone) {
+            world = world.with_crew(&crew);
+        }
         Box::new(VirtualSession {
             began: None,
             first: None,
@@ -152,6 +171,9 @@ impl Session for VirtualSession {
                 }
                 Reason::Blocked => "a thread blocked in something that the engine does not see",
                 Reason::WokeOutside => "a thread woke one that the engine does not manage",
+                Reason::WokenFromOutside => {
+                    "a thread was woken by one that the engine does not manage"
+                }
             };
             let line = inexact.tag >> 32;
             let place = if line == 0 {
@@ -261,7 +283,7 @@ impl Witness for Kernel {
 #[derive(Debug, Default)]
 struct OrderedClock {
     time: AtomicU64,
-    waiting: Mutex<BTreeSet<(u64, Place, ThreadId)>>,
+    waiting: Mutex<BTreeSet<(u64, Place, usize, ThreadId)>>,
 }
 
 impl Clock for OrderedClock {
@@ -269,8 +291,10 @@ impl Clock for OrderedClock {
         let Some(thread) = conan_kernel::current_thread() else {
             return;
         };
+        // Replicas of a thread are at the same place.
+        let number = conan_kernel::current_number().unwrap_or_default();
         while self.time() < time {
-            self.waiting().insert((time, place, thread));
+            self.waiting().insert((time, place, number, thread));
             park();
         }
     }
@@ -278,7 +302,7 @@ impl Clock for OrderedClock {
     fn tick(&self) {
         let now = self.time.fetch_add(1, Ordering::SeqCst) + 1;
         let mut waiting = self.waiting();
-        while let Some(&(time, _, thread)) = waiting.first() {
+        while let Some(&(time, _, _, thread)) = waiting.first() {
             if time > now {
                 break;
             }
@@ -293,7 +317,7 @@ impl Clock for OrderedClock {
 }
 
 impl OrderedClock {
-    fn waiting(&self) -> std::sync::MutexGuard<'_, BTreeSet<(u64, Place, ThreadId)>> {
+    fn waiting(&self) -> std::sync::MutexGuard<'_, BTreeSet<(u64, Place, usize, ThreadId)>> {
         self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

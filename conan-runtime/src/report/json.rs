@@ -43,7 +43,7 @@ impl Totals {
 
 fn timeline(report: &Report) -> Value {
     let timeline = &report.timeline;
-    let code = |place| report.script.code_at(place);
+    let code = report.script.codes();
     let moments = timeline.moments.iter().map(|moment| {
         json!({
             "tick": moment.tick,

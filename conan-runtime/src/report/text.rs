@@ -34,7 +34,7 @@ impl Report {
             let _ = self.error(&mut text, failure);
         }
         if !text.is_empty() {
-            let code = |place| self.script.code_at(place);
+            let code = self.script.codes();
             let table = self.timeline.table(&code);
             if !table.is_empty() {
                 text.push_str(&format!("\n{table}"));

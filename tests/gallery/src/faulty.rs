@@ -6,8 +6,11 @@
 //! every one. [`Wayward`] is for `scripts/errors.conan`. Each module has the
 //! faults of the component after which it is named.
 
+pub mod blocking_terminal_pool;
 pub mod bounded_overtaking_allocator;
 pub mod buffer_impl;
+pub mod jdbc_connection_pool;
+pub mod record_input_stream;
 pub mod semaphore_buffer;
 
 use std::collections::VecDeque;

@@ -1,4 +1,4 @@
-//! Ctrl-C in the middle of `cargo conan run`.
+//! Ctrl-C in the middle of `cargo conan run`, and of `cargo conan mutate`.
 #![cfg(unix)]
 
 use std::collections::BTreeSet;
@@ -281,4 +281,78 @@ fn a_run_whose_reader_goes_away_leaves_no_driver_behind() {
     let (status, rest) = running.end();
     assert!(!rest.contains("panicked"), "{rest}");
     assert_ne!(status.code(), Some(101), "{rest}");
+}
+
+/// Only a mutant finds that something is wrong, tells the test, and hangs.
+const TELLING: &str = r#"
+pub struct Teller(pub bool);
+
+impl Teller {
+    pub fn call(&self) {
+        if self.0 {
+            use std::io::Read;
+            let address = std::env::var("TELL").expect("the test says whom to tell");
+            let mut stream = std::net::TcpStream::connect(address).expect("the test listens");
+            let _ = stream.read(&mut [0]);
+        }
+    }
+}
+"#;
+
+const CALLING: &str = "
+#cut t CRATE::Teller(false)
+
+#begin calls
+    #tick
+        #thread
+            #excMonitor t.call(); #end
+        #end
+    #end
+#end
+";
+
+#[test]
+fn an_interrupted_mutation_ends_the_mutant_that_runs() {
+    let scratch = Scratch::new("interrupted_mutation");
+    scratch.write("src/lib.rs", TELLING);
+    scratch.write("call.conan", CALLING);
+    let files = scratch.files();
+    for to in [To::Command, To::All] {
+        let listener = TcpListener::bind("127.0.0.1:0").expect("there is a port");
+        let address = listener.local_addr().expect("it has an address");
+        let mut command = scratch.conan();
+        command.args(["mutate", "call.conan", "--component", "src/lib.rs"]);
+        command.env("TELL", address.to_string());
+        command.stdout(Stdio::null()).process_group(0);
+        let running = Running::start(&mut command);
+        let (sender, accepted) = mpsc::channel();
+        thread::spawn(move || sender.send(listener.accept()));
+        let accepted = accepted.recv_timeout(LIMIT);
+        let accepted = accepted.expect("the mutant comes to run");
+        let (mut stream, _) = accepted.expect("it connects");
+
+        let id = running.child.id();
+        match to {
+            To::Command => signal("-INT", &id.to_string()),
+            To::All => signal("-INT", &format!("-{id}")),
+        }
+        let limited = stream.set_read_timeout(Some(SOON));
+        limited.expect("a time-out can be set");
+        let ended = stream.read(&mut [0]);
+        let is_over = ended.as_ref().map_or_else(is_reset, |read| *read == 0);
+        assert!(is_over, "the mutant lives on: {ended:?}");
+        let (status, rest) = running.end();
+        assert_eq!(status.code(), Some(130), "{rest}");
+        assert!(rest.contains("interrupted"), "{rest}");
+        assert_eq!(scratch.files(), files, "nothing is left in the crate");
+        assert_eq!(scratch.read("src/lib.rs"), TELLING);
+    }
+    // And the next one is none the worse.
+    let listener = TcpListener::bind("127.0.0.1:0").expect("there is a port");
+    let address = listener.local_addr().expect("it has an address");
+    thread::spawn(move || listener.incoming().for_each(drop));
+    let mut again = scratch.conan();
+    again.args(["mutate", "call.conan", "--component", "src/lib.rs"]);
+    let ran = again.env("TELL", address.to_string()).ran();
+    ran.exits_with(1).prints_line("score: 0 of 1, 0 %");
 }

@@ -1,0 +1,244 @@
+//! Executes a program under one schedule after the other.
+
+use std::collections::HashSet;
+
+use crate::program::{Outcome, Program, Verdict};
+use crate::schedule::Schedule;
+use crate::search::{Bounds, Progress, Replay, Search};
+use crate::shrink::{Shrunk, shrink};
+use crate::token::Token;
+use crate::trace::Trace;
+
+/// Executions, if nothing else is said.
+const EXECUTIONS: u64 = 1000;
+
+/// Replays for making a schedule simpler, if nothing else is said.
+const REPLAYS: u64 = 300;
+
+/// Explores the schedules of programs.
+#[derive(Debug)]
+pub struct Explorer {
+    schedule: Schedule,
+    executions: u64,
+    replays: u64,
+    spurious: u32,
+}
+
+/// What was found out.
+#[derive(Debug, Clone)]
+pub struct Exploration<F> {
+    /// Why it came to its end.
+    pub end: End<F>,
+    /// What was done.
+    pub counts: Counts,
+}
+
+/// Why an exploration came to its end.
+#[derive(Debug, Clone)]
+pub enum End<F> {
+    /// The program fails.
+    Failed(Box<Found<F>>),
+    /// Every schedule was tried, within these bounds.
+    Exhausted {
+        /// Those of the search.
+        bounds: Bounds,
+        /// How many waits could end for no reason.
+        spurious: u32,
+    },
+    /// There was more to try, or may have been.
+    BoundReached(Bound),
+    /// The program could not be executed, for this reason.
+    Impossible(String),
+}
+
+/// What ended an exploration early.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Bound {
+    /// The number of executions.
+    Executions,
+    /// Whoever watches it.
+    Stopped,
+    /// The search has come to its end, but some executions were not exact, or
+    /// went another way though the same was decided. There may be more.
+    NotExact,
+}
+
+/// What an exploration has done so far.
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+pub struct Counts {
+    /// Executions, not counting those for making a schedule simpler.
+    pub executions: u64,
+    /// Different schedules among them.
+    pub schedules: u64,
+    /// Decisions in all of them.
+    pub decisions: u64,
+    /// The largest number of decisions in one of them.
+    pub longest: u64,
+    /// Executions that were not exact.
+    pub inexact: u64,
+    /// Executions that went another way though the same was decided.
+    pub diverged: u64,
+    /// Executions that did the same as another one, in another order.
+    pub redundant: u64,
+    /// How many schedules there are, as the search estimates it.
+    pub estimate: Option<f64>,
+}
+
+/// A failure, and how to get there.
+#[derive(Debug, Clone)]
+pub struct Found<F> {
+    /// What was wrong.
+    pub failure: F,
+    /// False if threads did what the engine does not see: the same decisions
+    /// may not lead there again.
+    pub is_exact: bool,
+    /// What was decided.
+    pub trace: Trace,
+    /// The same, to be kept.
+    pub token: Token,
+    /// A simpler way to the same failure; nothing if not even a replay of the
+    /// same decisions led there.
+    pub shrunk: Option<Shrunk<F>>,
+}
+
+/// An execution of a schedule that was kept.
+#[derive(Debug, Clone)]
+pub struct Replayed<F> {
+    /// What came of it.
+    pub verdict: Verdict<F>,
+    /// What was decided.
+    pub trace: Trace,
+    /// False if the program has come to other points than those at which the
+    /// decisions were taken: it is not the program that it was.
+    pub fits: bool,
+}
+
+impl Explorer {
+    /// Explores by this search.
+    pub fn new(search: impl Search + 'static) -> Self {
+        Self {
+            schedule: Schedule::new(search, 0),
+            executions: EXECUTIONS,
+            replays: REPLAYS,
+            spurious: 0,
+        }
+    }
+
+    /// Ends after so many executions; 1,000 otherwise.
+    #[must_use]
+    pub fn executions(mut self, executions: u64) -> Self {
+        self.executions = executions;
+        self
+    }
+
+    /// Lets so many waits of an execution end for no reason; none otherwise.
+    #[must_use]
+    pub fn spurious(mut self, spurious: u32) -> Self {
+        self.spurious = spurious;
+        self.schedule.allow_spurious(spurious);
+        self
+    }
+
+    /// Replays a failing schedule so many times at most, to make it simpler;
+    /// 300 times otherwise.
+    #[must_use]
+    pub fn replays(mut self, replays: u64) -> Self {
+        self.replays = replays;
+        self
+    }
+
+    /// Executes the program until it fails, or there is nothing left to try,
+    /// or a bound is reached.
+    pub fn explore<P: Program>(&mut self, program: &P) -> Exploration<P::Failure> {
+        self.explore_while(program, |_| true)
+    }
+
+    /// The same, as long as `goes_on` says so after an execution.
+    pub fn explore_while<P: Program>(
+        &mut self,
+        program: &P,
+        mut goes_on: impl FnMut(&Counts) -> bool,
+    ) -> Exploration<P::Failure> {
+        let mut counts = Counts::default();
+        let mut seen = HashSet::new();
+        let end = loop {
+            if counts.executions == self.executions {
+                break End::BoundReached(Bound::Executions);
+            }
+            self.schedule.begin(counts.executions);
+            let verdict = program.execute(self.schedule.clone());
+            let progress = self.count(&mut counts, &mut seen, verdict.is_exact);
+            match verdict.outcome {
+                Outcome::Impossible(reason) => break End::Impossible(reason),
+                Outcome::Failed(failure) => {
+                    break self.found(program, failure, verdict.is_exact);
+                }
+                Outcome::Passed => {}
+            }
+            if progress == Progress::Exhausted {
+                break self.exhausted(&counts);
+            }
+            if !goes_on(&counts) {
+                break End::BoundReached(Bound::Stopped);
+            }
+        };
+        Exploration { end, counts }
+    }
+
+    fn count(&self, counts: &mut Counts, seen: &mut HashSet<u64>, is_exact: bool) -> Progress {
+        self.schedule.with(|search, trace| {
+            let progress = search.end(trace);
+            let decisions = trace.taken().len() as u64;
+            counts.executions += 1;
+            counts.schedules += u64::from(seen.insert(trace.hash()));
+            counts.decisions += decisions;
+            counts.longest = counts.longest.max(decisions);
+            counts.inexact += u64::from(!is_exact);
+            counts.diverged += u64::from(search.has_diverged());
+            counts.redundant += u64::from(search.was_redundant());
+            counts.estimate = search.estimate();
+            progress
+        })
+    }
+
+    fn exhausted<F>(&self, counts: &Counts) -> End<F> {
+        if counts.inexact + counts.diverged > 0 {
+            return End::BoundReached(Bound::NotExact);
+        }
+        End::Exhausted {
+            bounds: self.schedule.with(|search, _| search.bounds()),
+            spurious: self.spurious,
+        }
+    }
+
+    fn found<P: Program>(
+        &self,
+        program: &P,
+        failure: P::Failure,
+        is_exact: bool,
+    ) -> End<P::Failure> {
+        let trace = self.schedule.trace();
+        let shrunk = shrink(program, &failure, &trace, self.spurious, self.replays);
+        End::Failed(Box::new(Found {
+            failure,
+            is_exact,
+            token: Token::of(&trace, self.spurious),
+            trace,
+            shrunk,
+        }))
+    }
+}
+
+/// Executes a program once more, with the decisions that a token stands for,
+/// and the default after them.
+pub fn replay<P: Program>(program: &P, token: &Token) -> Replayed<P::Failure> {
+    let schedule = Schedule::new(Replay::new(token.choices.clone()), token.spurious);
+    schedule.begin(0);
+    let verdict = program.execute(schedule.clone());
+    let trace = schedule.trace();
+    Replayed {
+        fits: token.fits(&trace),
+        verdict,
+        trace,
+    }
+}

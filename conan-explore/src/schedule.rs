@@ -1,0 +1,87 @@
+//! A search, as the strategy of a world.
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use conan_kernel::{Kind, Point, Strategy};
+
+use crate::search::Search;
+use crate::trace::Trace;
+
+/// Takes the decisions of one execution, and writes them down. To be used as
+/// the strategy of the one world that an execution runs in.
+#[derive(Clone)]
+pub struct Schedule(Arc<Mutex<Deciding>>);
+
+struct Deciding {
+    search: Box<dyn Search>,
+    trace: Trace,
+    /// How many waits may end for no reason, in an execution and from now on.
+    spurious: u32,
+    spurious_left: u32,
+}
+
+impl Schedule {
+    pub(crate) fn new(search: impl Search + 'static, spurious: u32) -> Self {
+        Self(Arc::new(Mutex::new(Deciding {
+            search: Box::new(search),
+            trace: Trace::default(),
+            spurious,
+            spurious_left: spurious,
+        })))
+    }
+
+    /// Lets so many waits of an execution end for no reason.
+    pub(crate) fn allow_spurious(&self, spurious: u32) {
+        self.deciding().spurious = spurious;
+    }
+
+    /// To be called before the execution, with its number.
+    pub(crate) fn begin(&self, execution: u64) {
+        let mut deciding = self.deciding();
+        deciding.search.begin(execution);
+        deciding.trace.clear();
+        deciding.spurious_left = deciding.spurious;
+    }
+
+    /// What has been decided in the present execution, or in the last one.
+    pub fn trace(&self) -> Trace {
+        self.deciding().trace.clone()
+    }
+
+    /// Looks at the search and at what it has decided.
+    pub(crate) fn with<R>(&self, look: impl FnOnce(&mut dyn Search, &Trace) -> R) -> R {
+        let mut deciding = self.deciding();
+        let Deciding { search, trace, .. } = &mut *deciding;
+        look(&mut **search, trace)
+    }
+
+    fn deciding(&self) -> MutexGuard<'_, Deciding> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl std::fmt::Debug for Schedule {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Schedule").finish_non_exhaustive()
+    }
+}
+
+impl Strategy for Schedule {
+    fn decide(&mut self, point: &Point<'_>) -> usize {
+        let mut deciding = self.deciding();
+        let chosen = deciding.search.decide(point).min(point.options.len() - 1);
+        if point.kind == Kind::Spurious {
+            deciding.spurious_left -= chosen as u32;
+        }
+        deciding.trace.push(point, chosen);
+        chosen
+    }
+
+    fn preempts(&self) -> bool {
+        true
+    }
+
+    fn is_spurious(&self) -> bool {
+        self.deciding().spurious_left > 0
+    }
+}

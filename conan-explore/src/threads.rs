@@ -1,0 +1,292 @@
+//! Programs of threads, each execution in a world of its own.
+
+use std::sync::{Arc, Mutex, PoisonError};
+
+use conan_kernel::{Cause, Crew, Stopped, ThreadId, ThreadInfo, World};
+
+use crate::failure::{Failure, Panic, Stuck, Suspended, Waits};
+use crate::panics::{Keeping, Panics};
+use crate::program::{Outcome, Program, Verdict};
+use crate::schedule::Schedule;
+use crate::token::MOST_DECISIONS;
+use crate::waits::waits;
+
+/// Steps of an execution, if nothing else is said.
+const STEPS: u64 = 100_000;
+
+/// How often time may bring something about, while none of the program's own
+/// threads goes on, before these count as suspended for good.
+const PATIENCE: u32 = 1000;
+
+/// A program of threads, set up anew for each execution.
+///
+/// ```
+/// use std::sync::{Arc, Mutex};
+/// use conan_explore::{Dfs, End, Explorer, Threads};
+///
+/// let program = Threads::new(|stage| {
+///     let locks = Arc::new((Mutex::new(()), Mutex::new(())));
+///     let turned = Arc::clone(&locks);
+///     stage.spawn("a", move || {
+///         let _one = locks.0.lock();
+///         conan_kernel::point();
+///         let _other = locks.1.lock();
+///     });
+///     stage.spawn("b", move || {
+///         let _one = turned.1.lock();
+///         let _other = turned.0.lock();
+///     });
+/// });
+/// let exploration = Explorer::new(Dfs::new()).explore(&program);
+/// let End::Failed(found) = exploration.end else {
+///     panic!("two locks in two orders")
+/// };
+/// assert!(found.failure.to_string().contains("they wait for each other"));
+/// ```
+#[derive(Debug)]
+pub struct Threads<S> {
+    setup: S,
+    /// To start a thread takes longer than most executions.
+    crew: Arc<Crew>,
+    steps: u64,
+    ignores_component_panics: bool,
+}
+
+impl<S: Fn(&mut Stage)> Threads<S> {
+    /// The threads that `setup` starts. They have to come to their ends.
+    pub fn new(setup: S) -> Self {
+        Self {
+            setup,
+            crew: Arc::default(),
+            steps: STEPS,
+            ignores_component_panics: false,
+        }
+    }
+
+    /// Executions with more steps than this do not come to an end, as far as
+    /// anybody can tell; 100,000 otherwise.
+    #[must_use]
+    pub fn steps(mut self, steps: u64) -> Self {
+        self.steps = steps.min(MOST_DECISIONS as u64);
+        self
+    }
+
+    /// Lets panics pass in threads that the program's own threads have
+    /// started. They may be part of what is tested.
+    #[must_use]
+    pub fn ignore_component_panics(mut self) -> Self {
+        self.ignores_component_panics = true;
+        self
+    }
+}
+
+/// Where an execution is set up.
+#[derive(Debug)]
+pub struct Stage {
+    // Goes before the world: after it, another execution may keep its own.
+    keeping: Keeping,
+    world: World,
+    own: Vec<ThreadId>,
+    checks: Vec<Check>,
+    /// A thread could not be started.
+    refused: Option<String>,
+}
+
+type Verified = Result<(), String>;
+
+struct Check(Box<dyn FnOnce() -> Verified + Send>);
+
+impl std::fmt::Debug for Check {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Check")
+    }
+}
+
+impl Stage {
+    /// Starts a thread of the program. It runs after the setup.
+    pub fn spawn(&mut self, name: &str, job: impl FnOnce() + Send + 'static) {
+        let panics: Panics = self.keeping.panics().clone();
+        match self.world.spawn(name, move || panics.catch(job)) {
+            Ok(thread) => self.own.push(thread),
+            Err(error) => {
+                self.refused = Some(format!("thread {name} could not be started: {error}"));
+            }
+        }
+    }
+
+    /// Looks at what has come of it, when all threads have come to their ends.
+    pub fn check(&mut self, check: impl FnOnce() -> Result<(), String> + Send + 'static) {
+        self.checks.push(Check(Box::new(check)));
+    }
+
+    fn run(&mut self, program: &Threads<impl Fn(&mut Self)>) -> Option<Failure> {
+        let others_go_on = match self.run_threads() {
+            Ok(others_go_on) => others_go_on,
+            Err(Stopped::OutOfSteps) => {
+                return self
+                    .panic(program)
+                    .or(Some(Failure::Endless(self.world.steps())));
+            }
+            Err(_) => false,
+        };
+        self.panic(program)
+            .or_else(|| self.suspended(others_go_on))
+            .or_else(|| self.run_checks(program))
+    }
+
+    /// Lets the threads run until the program's own have ended, or nothing can
+    /// make them go on: true if others can.
+    fn run_threads(&mut self) -> Result<bool, Stopped> {
+        let mut idle = 0;
+        let mut before = Vec::new();
+        loop {
+            let stopped = self.world.run(u64::MAX);
+            if stopped == Stopped::OutOfSteps {
+                return Err(stopped);
+            }
+            let threads = self.world.threads();
+            let own: Vec<_> = self.own_of(threads).collect();
+            if own.iter().all(|info| info.is_finished) {
+                return Ok(false);
+            }
+            let Some(deadline) = self.world.next_deadline() else {
+                return Ok(false);
+            };
+            let now: Vec<_> = own.iter().map(|info| info.blocked).collect();
+            idle = if now == before { idle + 1 } else { 0 };
+            before = now;
+            if idle > PATIENCE {
+                return Ok(true);
+            }
+            self.world.advance_to(deadline);
+            self.world.fire_one();
+        }
+    }
+
+    fn own_of(&self, threads: Vec<ThreadInfo>) -> impl Iterator<Item = ThreadInfo> {
+        let own = &self.own;
+        threads.into_iter().filter(|info| own.contains(&info.id))
+    }
+
+    fn panic(&self, program: &Threads<impl Fn(&mut Self)>) -> Option<Failure> {
+        let threads = self.world.threads();
+        let caught = self.keeping.caught();
+        let counts = caught.into_iter().find_map(|caught| {
+            let info = threads.iter().find(|info| info.id == caught.thread)?;
+            let is_own = self.own.contains(&caught.thread);
+            let counts = if is_own {
+                caught.has_escaped
+            } else {
+                !program.ignores_component_panics
+            };
+            counts.then(|| Panic {
+                thread: info.name.clone(),
+                message: caught.message,
+                location: caught.location,
+            })
+        });
+        counts.map(Failure::Panicked)
+    }
+
+    /// The program's own threads that have not ended; and those of a component
+    /// that wait for a lock. A component's thread that waits for a signal may
+    /// be an idle worker.
+    fn suspended(&self, others_go_on: bool) -> Option<Failure> {
+        let threads = self.world.threads();
+        let left = threads.iter().filter(|info| info.blocked.is_some());
+        let stuck = left.filter_map(|info| {
+            let is_own = self.own.contains(&info.id);
+            let stuck = self.stuck(info, &threads);
+            (is_own || stuck.waits == Waits::Lock).then_some(stuck)
+        });
+        let stuck: Vec<_> = stuck.collect();
+        if stuck.is_empty() {
+            return None;
+        }
+        Some(Failure::Suspended(Suspended::new(stuck, others_go_on)))
+    }
+
+    fn stuck(&self, info: &ThreadInfo, threads: &[ThreadInfo]) -> Stuck {
+        let backtrace = self.world.backtrace(info.id);
+        let waits = match info.blocked.map(|blocked| blocked.cause) {
+            Some(Cause::Join(other)) => {
+                let other = threads.iter().find(|info| info.id == other);
+                Waits::Join(other.map(|info| info.number))
+            }
+            Some(Cause::Futex(_)) => backtrace.as_deref().map_or(Waits::Unknown, waits),
+            _ => Waits::Unknown,
+        };
+        Stuck {
+            number: info.number,
+            name: info.name.clone(),
+            waits,
+            has_missed: info.missed.is_some(),
+            backtrace,
+        }
+    }
+
+    /// Each on a thread of its own: it may find a lock that nobody gives back.
+    fn run_checks(&mut self, program: &Threads<impl Fn(&mut Self)>) -> Option<Failure> {
+        for Check(check) in std::mem::take(&mut self.checks) {
+            let wrong = Arc::new(Mutex::new(None));
+            let out = Arc::clone(&wrong);
+            self.spawn("check", move || {
+                let verified = check();
+                *out.lock().unwrap_or_else(PoisonError::into_inner) = verified.err();
+            });
+            let failure = match self.run_threads() {
+                Err(_) => Some(Failure::Endless(self.world.steps())),
+                Ok(others_go_on) => self.panic(program).or_else(|| self.suspended(others_go_on)),
+            };
+            let wrong = wrong.lock().unwrap_or_else(PoisonError::into_inner).take();
+            if let Some(failure) = failure.or(wrong.map(Failure::Wrong)) {
+                return Some(failure);
+            }
+        }
+        None
+    }
+}
+
+impl<S: Fn(&mut Stage)> Program for Threads<S> {
+    type Failure = Failure;
+
+    fn execute(&self, schedule: Schedule) -> Verdict<Failure> {
+        let world = match World::open(schedule) {
+            Ok(world) => world.with_crew(&self.crew),
+            Err(reason) => return impossible(reason.to_string()),
+        };
+        let mut stage = Stage {
+            world,
+            keeping: Panics::keep(),
+            own: Vec::new(),
+            checks: Vec::new(),
+            refused: None,
+        };
+        stage.world.limit_steps(self.steps);
+        (self.setup)(&mut stage);
+        let failure = match stage.refused {
+            None => stage.run(self),
+            Some(_) => None,
+        };
+        let is_exact = stage.world.inexact().is_empty();
+        // A check may have been refused its thread.
+        if let Some(reason) = stage.refused {
+            return impossible(reason);
+        }
+        Verdict {
+            outcome: failure.map_or(Outcome::Passed, Outcome::Failed),
+            is_exact,
+        }
+    }
+
+    fn are_alike(&self, one: &Failure, other: &Failure) -> bool {
+        one.is_like(other)
+    }
+}
+
+fn impossible(reason: String) -> Verdict<Failure> {
+    Verdict {
+        outcome: Outcome::Impossible(reason),
+        is_exact: true,
+    }
+}

@@ -1,0 +1,138 @@
+//! What was decided in an execution.
+
+use conan_kernel::{Kind, Point};
+
+/// A decision, as far as it is needed after the execution.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Taken {
+    /// What it was about.
+    pub kind: Kind,
+    /// What was chosen, as an index; 0 is the default.
+    pub chosen: usize,
+    /// How many options there were.
+    pub options: usize,
+    /// The thread that was chosen.
+    pub thread: usize,
+    /// The thread that had run until there.
+    pub previous: Option<usize>,
+    /// True if that thread could have gone on, and another one was chosen.
+    pub is_preemption: bool,
+    /// How many scheduling points that thread had come to, if it was among
+    /// the options and another one was chosen.
+    pub(crate) left_at: Option<u64>,
+    /// Stands for all points and decisions up to this one.
+    pub(crate) hash: Hash,
+}
+
+/// The decisions of an execution, in their order.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Trace {
+    taken: Vec<Taken>,
+}
+
+impl Trace {
+    /// Adds what was decided at a point.
+    pub(crate) fn push(&mut self, point: &Point<'_>, chosen: usize) {
+        let before = self.taken.last().map_or(Hash::default(), |last| last.hash);
+        let option = &point.options[chosen];
+        let left = point
+            .options
+            .iter()
+            .find(|other| Some(other.thread) == point.previous && other.thread != option.thread);
+        self.taken.push(Taken {
+            kind: point.kind,
+            chosen,
+            options: point.options.len(),
+            thread: option.thread,
+            previous: point.previous,
+            is_preemption: point.is_preemption(chosen),
+            left_at: left.map(|left| left.position),
+            hash: before.point(point).number(chosen as u64),
+        });
+    }
+
+    pub(crate) fn clear(&mut self) {
+        self.taken.clear();
+    }
+
+    /// All decisions.
+    pub fn taken(&self) -> &[Taken] {
+        &self.taken
+    }
+
+    /// What was chosen, as indices, up to the last that is not the default.
+    pub fn choices(&self) -> Vec<usize> {
+        let mut choices: Vec<_> = self.taken.iter().map(|taken| taken.chosen).collect();
+        while choices.last() == Some(&0) {
+            choices.pop();
+        }
+        choices
+    }
+
+    /// How often a thread lost its turn that could have gone on.
+    pub fn preemptions(&self) -> usize {
+        let preemptions = self.taken.iter().filter(|taken| taken.is_preemption);
+        preemptions.count()
+    }
+
+    /// How many decisions were not the default.
+    pub fn deviations(&self) -> usize {
+        self.taken.iter().filter(|taken| taken.chosen != 0).count()
+    }
+
+    /// Stands for the whole execution: the same for the same points and
+    /// decisions, in every process.
+    pub fn hash(&self) -> u64 {
+        self.hash_after(self.taken.len())
+    }
+
+    /// The same for the first decisions only.
+    pub(crate) fn hash_after(&self, decisions: usize) -> u64 {
+        let last = decisions
+            .checked_sub(1)
+            .and_then(|last| self.taken.get(last));
+        last.map_or(Hash::default(), |taken| taken.hash).0
+    }
+}
+
+/// FNV-1a, 64 bits: simple, and the same everywhere.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Hash(pub(crate) u64);
+
+impl Default for Hash {
+    fn default() -> Self {
+        Self(0xcbf2_9ce4_8422_2325)
+    }
+}
+
+impl Hash {
+    pub(crate) fn byte(self, byte: u8) -> Self {
+        Self((self.0 ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3))
+    }
+
+    pub(crate) fn number(self, number: u64) -> Self {
+        number.to_le_bytes().into_iter().fold(self, Self::byte)
+    }
+
+    /// Adds everything about a point that is the same in every process. The
+    /// numbers of places are not: memory is used again in other ways.
+    pub(crate) fn point(self, point: &Point<'_>) -> Self {
+        let kind = match point.kind {
+            Kind::Next => 0,
+            Kind::Wake => 1,
+            Kind::Due => 2,
+            Kind::Spurious => 3,
+        };
+        let previous = point.previous.map_or(0, |thread| thread as u64 + 1);
+        let head = self
+            .byte(kind)
+            .byte(u8::from(point.interrupts))
+            .number(previous)
+            .number(point.options.len() as u64);
+        point.options.iter().fold(head, |hash, option| {
+            hash.number(option.thread as u64)
+                .number(option.position)
+                .byte(option.step.sort())
+        })
+    }
+}
