@@ -3,6 +3,7 @@
 use std::cell::Cell;
 
 use crate::handover::Slot;
+use crate::interpose;
 use crate::state;
 
 thread_local! {
@@ -33,8 +34,9 @@ pub(crate) fn slot() -> Option<&'static Slot> {
 /// thread-locals have been dropped: those registered later are dropped first.
 pub(crate) fn become_managed(slot: &'static Slot) {
     let _inside = Inside::enter();
-    SLOT.set(Some(slot));
+    // First: it is dropped at the thread's end, not at a job's.
     END.with(|end| end.0.set(true));
+    SLOT.set(Some(slot));
 }
 
 /// Makes the calling thread a managed one that ends with the process only.
@@ -100,9 +102,14 @@ impl Drop for End {
             state::lock().free_threads.remove(&number);
         }
         if self.0.get()
-            && let Some(slot) = SLOT.take()
+            && let Some(slot) = SLOT.get()
         {
+            let was_kept = slot.berth.is_left();
+            SLOT.take();
             let _inside = Inside::enter();
+            if was_kept && slot.berth.is_detached() {
+                interpose::detach_self();
+            }
             state::finish(slot);
             slot.vacate();
         }

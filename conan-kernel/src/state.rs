@@ -187,6 +187,9 @@ pub(crate) struct State {
     pub(crate) threads: Vec<Thread>,
     /// Threads of closed worlds that have ended: their places are used again.
     pub(crate) free: BTreeSet<ThreadId>,
+    /// Threads of a process that have come to their end, and that nobody will
+    /// join any more: they are used again.
+    resting: Vec<ThreadId>,
     pub(crate) ready: VecDeque<ThreadId>,
     /// Ready, but they have said that others should go first.
     pub(crate) yielded: VecDeque<ThreadId>,
@@ -237,6 +240,7 @@ static STATE: Lock<State> = Lock::new(State {
     members: Vec::new(),
     threads: Vec::new(),
     free: BTreeSet::new(),
+    resting: Vec::new(),
     ready: VecDeque::new(),
     yielded: VecDeque::new(),
     current: None,
@@ -320,6 +324,28 @@ impl State {
         self.members.push(slot.id);
         let thread = Thread::new(slot, Some(name), self.members.len() - 1);
         *self.thread(slot.id) = thread;
+    }
+
+    /// A thread of the program's takes the place of one that has come to its
+    /// end, if that had a stack of the same size.
+    pub(crate) fn take_resting(&mut self, stack: usize) -> Option<&'static Slot> {
+        let fits = |&id: &ThreadId| self.threads[id.0].slot.berth.stack() == stack;
+        let place = self.resting.iter().rposition(fits)?;
+        let id = self.resting.remove(place);
+        let thread = self.thread(id);
+        *thread = Thread::new(thread.slot, None, thread.course.number);
+        thread.slot.berth.detached.store(false, Ordering::Relaxed);
+        Some(thread.slot)
+    }
+
+    /// Nobody will join a thread that is kept.
+    pub(crate) fn detach(&mut self, id: ThreadId) {
+        let thread = self.thread(id);
+        let berth = &thread.slot.berth;
+        berth.detached.store(true, Ordering::Relaxed);
+        if thread.phase == Phase::Finished && berth.is_taken() {
+            self.resting.push(id);
+        }
     }
 
     /// A thread has come to its end: whoever waits for that goes on.
@@ -708,6 +734,9 @@ pub(crate) fn finish(slot: &'static Slot) {
 pub(crate) fn rest(slot: &'static Slot) -> Go {
     let mut state = enter(slot);
     state.end(slot.id);
+    if slot.berth.is_detached() {
+        state.detach(slot.id);
+    }
     let next = state.choose();
     handover().pass(state, slot, next)
 }

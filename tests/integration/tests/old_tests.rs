@@ -362,6 +362,160 @@ fn tests_behave_as_natively() {
         .says("nobody asked");
 }
 
+/// Threads of a process are kept and used again: nothing may tell.
+const KEPT: &str = r#"#![cfg(test)]
+
+use std::cell::{Cell, RefCell};
+use std::collections::HashSet;
+use std::ffi::c_void;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::mpsc;
+use std::thread;
+
+const ROUNDS: usize = 200;
+
+#[test]
+fn thread_locals_are_new_in_each_and_dropped_with_it() {
+    static DROPPED: AtomicUsize = AtomicUsize::new(0);
+    struct Counted;
+    impl Drop for Counted {
+        fn drop(&mut self) {
+            DROPPED.fetch_add(1, Ordering::SeqCst);
+        }
+    }
+    thread_local! {
+        static PLAIN: Cell<u32> = const { Cell::new(7) };
+        static LIST: RefCell<Vec<u32>> = RefCell::new(vec![1]);
+        static COUNTED: Counted = const { Counted };
+    }
+    for round in 1..=ROUNDS {
+        let job = || {
+            assert_eq!(PLAIN.replace(8), 7);
+            LIST.with_borrow_mut(|list| {
+                assert_eq!(*list, [1]);
+                list.push(2);
+            });
+            COUNTED.with(|_| ());
+        };
+        thread::spawn(job).join().unwrap();
+        assert_eq!(DROPPED.load(Ordering::SeqCst), round);
+    }
+}
+
+#[test]
+fn each_has_its_own_value_name_identity_and_panic() {
+    let mut seen = HashSet::new();
+    for round in 0..ROUNDS {
+        let builder = thread::Builder::new().name(format!("number {round}"));
+        let builder = if round % 3 == 0 { builder.stack_size(1 << 20) } else { builder };
+        let handle = builder.spawn(move || {
+            assert_eq!(thread::current().name(), Some(&*format!("number {round}")));
+            if round % 7 == 3 {
+                panic!("in {round}");
+            }
+            round
+        });
+        let handle = handle.unwrap();
+        assert!(seen.insert(handle.thread().id()));
+        let value = handle.join().map_err(|cause| *cause.downcast::<String>().unwrap());
+        if round % 7 == 3 {
+            assert_eq!(value, Err(format!("in {round}")));
+        } else {
+            assert_eq!(value, Ok(round));
+        }
+    }
+}
+
+#[test]
+fn nobody_has_to_join_them() {
+    let (send, receive) = mpsc::channel();
+    for round in 0..ROUNDS {
+        let send = send.clone();
+        thread::spawn(move || send.send(round).unwrap());
+        if round % 2 == 0 {
+            thread::yield_now();
+        }
+    }
+    drop(send);
+    let mut rounds: Vec<_> = receive.iter().collect();
+    rounds.sort();
+    assert_eq!(rounds, Vec::from_iter(0..ROUNDS));
+}
+
+unsafe extern "C" {
+    fn pthread_key_create(key: *mut u32, drop: Option<extern "C" fn(*mut c_void)>) -> i32;
+    fn pthread_getspecific(key: u32) -> *mut c_void;
+    fn pthread_setspecific(key: u32, value: *const c_void) -> i32;
+    fn pthread_create(
+        thread: *mut usize,
+        attributes: *const c_void,
+        routine: extern "C" fn(*mut c_void) -> *mut c_void,
+        argument: *mut c_void,
+    ) -> i32;
+    fn pthread_join(thread: usize, result: *mut *mut c_void) -> i32;
+    fn pthread_exit(value: *mut c_void) -> !;
+}
+
+#[test]
+fn what_is_under_a_key_goes_with_the_thread() {
+    static DROPPED: AtomicUsize = AtomicUsize::new(0);
+    extern "C" fn drop(value: *mut c_void) {
+        DROPPED.fetch_add(value as usize, Ordering::SeqCst);
+    }
+    let (mut key, mut plain) = (0, 0);
+    unsafe {
+        assert_eq!(pthread_key_create(&mut key, Some(drop)), 0);
+        assert_eq!(pthread_key_create(&mut plain, None), 0);
+    }
+    for round in 1..=ROUNDS {
+        let job = move || unsafe {
+            assert!(pthread_getspecific(key).is_null());
+            assert!(pthread_getspecific(plain).is_null());
+            pthread_setspecific(key, 3 as *const c_void);
+            pthread_setspecific(plain, 4 as *const c_void);
+        };
+        thread::spawn(job).join().unwrap();
+        assert_eq!(DROPPED.load(Ordering::SeqCst), 3 * round);
+    }
+}
+
+#[test]
+fn they_return_to_c_and_exit_as_c_does() {
+    extern "C" fn returns(argument: *mut c_void) -> *mut c_void {
+        argument.wrapping_byte_add(1)
+    }
+    extern "C" fn exits(argument: *mut c_void) -> *mut c_void {
+        unsafe { pthread_exit(argument.wrapping_byte_add(2)) }
+    }
+    for round in 0..ROUNDS {
+        let (routine, more) = if round % 2 == 0 {
+            (returns as extern "C" fn(*mut c_void) -> *mut c_void, 1)
+        } else {
+            (exits as _, 2)
+        };
+        let (mut thread, mut value) = (0, std::ptr::null_mut());
+        let argument = std::ptr::null_mut::<c_void>().wrapping_byte_add(round);
+        unsafe {
+            assert_eq!(pthread_create(&mut thread, std::ptr::null(), routine, argument), 0);
+            assert_eq!(pthread_join(thread, &mut value), 0);
+        }
+        assert_eq!(value as usize, round + more);
+    }
+}
+"#;
+
+#[test]
+fn threads_are_as_new_though_they_are_kept() {
+    let scratch = crate_with("kept", KEPT);
+    let ran = json(&scratch);
+    let (tests, totals) = results(&ran);
+    for test in &tests {
+        assert_eq!(test["verdict"], "passed", "{test:#}");
+        assert_eq!(test["exact"], true, "{test:#}");
+    }
+    assert_eq!(totals["passed"], 5);
+}
+
 #[test]
 fn what_does_not_compile_and_what_is_misspelt_is_said() {
     let scratch = crate_with("broken", "#[test]\nfn broken() { missing(); }\n");
