@@ -8,7 +8,7 @@ use std::thread;
 
 use crate::handover::handover;
 use crate::me::Inside;
-use crate::raw;
+use crate::raw::{self, SignalMask};
 use crate::state::{self, Inexact, Phase, Reason, SWITCHES, State};
 
 /// How often the owner looks, in nanoseconds of real time.
@@ -54,6 +54,8 @@ pub(crate) fn attend() {
 
 fn watch() {
     let _inside = Inside::enter();
+    // A handler of the program's must not find the engine's lock held here.
+    SignalMask::block_all();
     let mut watchdog = Watchdog::default();
     let (mut switches, mut quiet) = (0, 0);
     let mut period = PERIOD_NS;

@@ -516,6 +516,219 @@ fn threads_are_as_new_though_they_are_kept() {
     assert_eq!(totals["passed"], 5);
 }
 
+/// What a program does with the system: signals, processes, many threads,
+/// the processor's time.
+const SYSTEM: &str = r#"#![cfg(test)]
+
+use std::cell::RefCell;
+use std::process::Command;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Barrier, Condvar, Mutex, mpsc};
+use std::thread;
+use std::time::Duration;
+
+unsafe extern "C" {
+    fn signal(number: i32, handler: extern "C" fn(i32)) -> usize;
+    fn raise(number: i32) -> i32;
+    fn kill(process: i32, number: i32) -> i32;
+    fn getpid() -> i32;
+    fn fork() -> i32;
+    fn waitpid(process: i32, status: *mut i32, options: i32) -> i32;
+    fn _exit(code: i32) -> !;
+    fn clock_gettime(clock: i32, time: *mut [i64; 2]) -> i32;
+}
+
+const USER_1: i32 = 10;
+const USER_2: i32 = 12;
+
+#[test]
+fn a_raised_signal_is_handled_before_it_returns() {
+    static SEEN: AtomicUsize = AtomicUsize::new(0);
+    extern "C" fn handler(_: i32) {
+        SEEN.fetch_add(1, Ordering::SeqCst);
+    }
+    unsafe { signal(USER_1, handler) };
+    let raises = || {
+        for round in 1..=10 {
+            let before = SEEN.load(Ordering::SeqCst);
+            unsafe { raise(USER_1) };
+            assert!(SEEN.load(Ordering::SeqCst) > before, "in round {round}");
+            thread::yield_now();
+        }
+    };
+    thread::scope(|scope| {
+        scope.spawn(raises);
+        scope.spawn(raises);
+    });
+    assert_eq!(SEEN.load(Ordering::SeqCst), 20);
+}
+
+#[test]
+fn a_signal_from_another_process_arrives() {
+    static SEEN: AtomicUsize = AtomicUsize::new(0);
+    extern "C" fn handler(_: i32) {
+        SEEN.fetch_add(1, Ordering::SeqCst);
+    }
+    unsafe { signal(USER_2, handler) };
+    let (word, number) = ("-USR2", unsafe { getpid() }.to_string());
+    assert!(Command::new("kill").args([word, &number]).status().unwrap().success());
+    while SEEN.load(Ordering::SeqCst) == 0 {
+        thread::sleep(Duration::from_millis(1));
+    }
+}
+
+#[test]
+fn a_signal_without_a_handler_ends_the_process() {
+    unsafe { kill(getpid(), USER_1) };
+    thread::sleep(Duration::from_secs(60));
+}
+
+#[test]
+fn a_child_process_is_of_one_thread_and_in_real_time() {
+    let (send, receive) = mpsc::channel::<()>();
+    let other = thread::spawn(move || receive.recv().is_err());
+    thread::yield_now();
+    let child = unsafe { fork() };
+    if child == 0 {
+        let before = std::time::Instant::now();
+        thread::sleep(Duration::from_millis(20));
+        let slept = before.elapsed() >= Duration::from_millis(20);
+        let sum = thread::spawn(|| 40 + 2).join().unwrap_or(0);
+        unsafe { _exit(if slept { sum } else { 1 }) };
+    }
+    let mut status = 0;
+    assert_eq!(unsafe { waitpid(child, &mut status, 0) }, child);
+    assert_eq!(status >> 8 & 0xff, 42, "{status:x}");
+    assert_eq!(status & 0x7f, 0, "{status:x}");
+    drop(send);
+    assert!(other.join().unwrap());
+}
+
+#[test]
+fn thread_locals_are_dropped_while_the_thread_can_still_wait() {
+    struct Told(mpsc::Sender<u32>, Arc<(Mutex<bool>, Condvar)>);
+    impl Drop for Told {
+        fn drop(&mut self) {
+            let (lock, condition) = &*self.1;
+            let mut goes = lock.lock().unwrap();
+            while !*goes {
+                goes = condition.wait(goes).unwrap();
+            }
+            thread::sleep(Duration::from_secs(5));
+            self.0.send(7).unwrap();
+        }
+    }
+    thread_local! {
+        static TOLD: RefCell<Option<Told>> = const { RefCell::new(None) };
+    }
+    let (send, receive) = mpsc::channel();
+    let gate = Arc::<(Mutex<bool>, Condvar)>::default();
+    let told = Told(send, gate.clone());
+    let handle = thread::spawn(move || TOLD.set(Some(told)));
+    thread::sleep(Duration::from_millis(10));
+    assert_eq!(receive.try_recv(), Err(mpsc::TryRecvError::Empty));
+    *gate.0.lock().unwrap() = true;
+    gate.1.notify_all();
+    handle.join().unwrap();
+    assert_eq!(receive.try_recv(), Ok(7));
+}
+
+#[test]
+fn a_thousand_threads_live_at_once() {
+    let barrier = Arc::new(Barrier::new(1001));
+    let threads: Vec<_> = (0..1000_u32)
+        .map(|number| {
+            let barrier = barrier.clone();
+            thread::spawn(move || {
+                barrier.wait();
+                thread::sleep(Duration::from_millis(u64::from(number)));
+                barrier.wait();
+                number
+            })
+        })
+        .collect();
+    barrier.wait();
+    barrier.wait();
+    let sum: u32 = threads.into_iter().map(|thread| thread.join().unwrap()).sum();
+    assert_eq!(sum, 499_500);
+}
+
+#[test]
+fn processor_time_is_of_work_not_of_sleep() {
+    let read = |clock| {
+        let mut time = [0; 2];
+        assert_eq!(unsafe { clock_gettime(clock, &mut time) }, 0);
+        Duration::new(time[0] as u64, time[1] as u32)
+    };
+    for clock in [2, 3] {
+        let before = read(clock);
+        thread::sleep(Duration::from_millis(300));
+        let asleep = read(clock) - before;
+        assert!(asleep < Duration::from_millis(200), "{asleep:?}");
+        while read(clock) - before < Duration::from_millis(50) {
+            std::hint::black_box((0..1000_u64).sum::<u64>());
+        }
+    }
+}
+"#;
+
+#[test]
+fn what_a_program_does_with_the_system_comes_out_as_natively() {
+    let scratch = crate_with("system", SYSTEM);
+    let in_time = |clock| {
+        let words = ["test", "--lib", "--message-format", "json", "--clock"];
+        let ran = scratch.conan().args(words).arg(clock).ran();
+        ran.exits_with(101);
+        results(&ran).0
+    };
+    let (natively, here) = (in_time("wall"), in_time("virtual"));
+    assert_eq!((natively.len(), here.len()), (7, 7));
+    for test in &here {
+        let name = test["test"].as_str().expect("a name");
+        let expected = &result(&natively, name)["verdict"];
+        assert_eq!(&test["verdict"], expected, "{test:#}");
+        let ends = name == "a_signal_without_a_handler_ends_the_process";
+        assert_eq!(expected, if ends { "failed" } else { "passed" });
+    }
+    let ended = result(&here, "a_signal_without_a_handler_ends_the_process");
+    assert!(ended["how"].to_string().contains("10"), "{ended:#}");
+    for name in [
+        "a_raised_signal_is_handled_before_it_returns",
+        "thread_locals_are_dropped_while_the_thread_can_still_wait",
+        "a_thousand_threads_live_at_once",
+    ] {
+        let test = result(&here, name);
+        assert_eq!(test["exact"], true, "{test:#}");
+    }
+}
+
+#[test]
+fn a_panic_that_aborts_ends_the_process() {
+    const PANICS: &str = "\
+fn main() {
+    let _ = std::thread::spawn(|| panic!(\"of no return\")).join();
+    println!(\"nobody comes here\");
+}
+";
+    let scratch = crate_with("aborting", "");
+    let manifest = scratch.read("Cargo.toml");
+    let target = "\n[[test]]\nname = \"own\"\nharness = false\n";
+    scratch.write("Cargo.toml", &(manifest + target));
+    scratch.write("tests/own.rs", PANICS);
+    let test = |flags: &str| {
+        let words = ["test", "--test", "own", "--message-format", "json"];
+        let ran = scratch.conan().args(words).env("RUSTFLAGS", flags).ran();
+        results(&ran).0.remove(0)
+    };
+    let aborted = test("-Cpanic=abort");
+    assert_eq!(aborted["verdict"], "failed", "{aborted:#}");
+    assert!(aborted["stderr"].to_string().contains("of no return"));
+    assert!(!aborted["stdout"].to_string().contains("nobody"));
+    let unwound = test("-Cpanic=unwind");
+    assert_eq!(unwound["verdict"], "passed", "{unwound:#}");
+    assert!(unwound["stdout"].to_string().contains("nobody"));
+}
+
 #[test]
 fn what_does_not_compile_and_what_is_misspelt_is_said() {
     let scratch = crate_with("broken", "#[test]\nfn broken() { missing(); }\n");
