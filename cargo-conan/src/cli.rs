@@ -1,5 +1,6 @@
 //! The command line.
 
+use std::ffi::OsString;
 use std::num::NonZeroUsize;
 use std::panic;
 use std::path::PathBuf;
@@ -9,7 +10,7 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 use conan_mutate::Operator;
 
 use crate::exit::{Exit, Stop, error};
-use crate::{check, expand, explain, fmt, mutate, new, run, stats};
+use crate::{check, expand, explain, fmt, mutate, new, run, stats, test};
 
 #[derive(Parser)]
 #[command(name = "cargo", bin_name = "cargo", disable_help_subcommand = true)]
@@ -43,6 +44,30 @@ enum Command {
     },
     /// Run scripts and report
     Run(RunArgs),
+    /// Run the tests of a package, unchanged, in virtual time
+    ///
+    /// Takes what `cargo test` takes, and `--message-format human|json`,
+    /// `--junit FILE` and `--clock virtual|wall`. Each test runs in a process of its own, with the engine
+    /// preloaded: one thread at a time in a fixed order, sleeps and time-outs
+    /// in no time at all. A test that hangs fails at once, with the place of
+    /// every thread.
+    #[command(override_usage = "cargo conan test [OPTIONS OF CARGO TEST] [FILTER] [-- …]")]
+    Test {
+        /// As for `cargo test`
+        #[arg(trailing_var_arg = true, allow_hyphen_values = true, hide = true)]
+        words: Vec<OsString>,
+    },
+    /// Run a test binary as a runner of cargo's
+    ///
+    /// In `.cargo/config.toml`:
+    /// `[target.x86_64-unknown-linux-gnu] runner = "cargo conan runner"`.
+    /// `cargo test` and `cargo nextest run` then run tests in virtual time.
+    #[command(override_usage = "cargo conan runner BINARY [ARGUMENTS]")]
+    Runner {
+        /// The binary and its arguments
+        #[arg(trailing_var_arg = true, allow_hyphen_values = true, hide = true)]
+        words: Vec<OsString>,
+    },
     /// Break the component in small ways, and see whether its script notices
     Mutate(MutateArgs),
     /// Count conditions, sequences, test cases and lines
@@ -166,8 +191,15 @@ fn execute(command: Command) -> Stop<()> {
         Command::Fmt { check, paths } => fmt::fmt(check, &paths),
         Command::Expand { file } => expand::expand(&file),
         Command::Run(args) => run::run(&args),
+        Command::Test { words: _ } => test::test(words_as_they_are()),
+        Command::Runner { words: _ } => test::runner(words_as_they_are()),
         Command::Mutate(args) => mutate::mutate(&args),
         Command::Stats { paths } => stats::stats(&paths),
         Command::Explain { code } => explain::explain(&code),
     }
+}
+
+/// What stands after `cargo conan test`, with its `--`.
+fn words_as_they_are() -> impl Iterator<Item = OsString> {
+    std::env::args_os().skip(3)
 }

@@ -15,6 +15,8 @@ pub(crate) enum Exit {
     Wrong = 2,
     /// The driver did not compile.
     NotCompiled = 3,
+    /// Tests failed or did not compile, as `cargo test` says it.
+    TestsFailed = 101,
     /// Ctrl-C.
     Interrupted = 130,
 }

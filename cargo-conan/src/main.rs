@@ -16,6 +16,7 @@ mod output;
 mod package;
 mod run;
 mod stats;
+mod test;
 
 use std::process::ExitCode;
 

@@ -151,6 +151,7 @@ impl State {
         thread.course.last_turn = step;
         let slot = thread.slot;
         self.current = Some(id);
+        self.note_turn(id);
         SWITCHES.fetch_add(1, Ordering::Relaxed);
         if self.deciding.preempts {
             self.has_had_a_turn(id);
@@ -302,13 +303,13 @@ impl State {
 }
 
 /// A scheduling point at which the calling thread, which has the turn, could
-/// go on. Returns when it does.
+/// go on. Returns when it does. One that is outside goes on at once.
 pub(crate) fn pause(
     mut state: Guard<'static, State>,
     slot: &'static Slot,
     doing: Doing,
 ) -> Guard<'static, State> {
-    if !state.deciding.preempts {
+    if !state.deciding.preempts || state.stays_outside(slot.id) {
         return state;
     }
     state.deciding.events += 1;

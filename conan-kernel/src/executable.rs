@@ -1,6 +1,6 @@
 //! What the system tells of the executable: where its variables are.
 
-use std::ffi::{c_int, c_void};
+use std::ffi::{CStr, c_int, c_void};
 use std::ops::Range;
 use std::sync::OnceLock;
 
@@ -85,6 +85,54 @@ pub(crate) fn has_static_at(address: usize) -> bool {
     static RANGES: OnceLock<Vec<Range<usize>>> = OnceLock::new();
     let ranges = RANGES.get_or_init(|| look().statics);
     ranges.iter().any(|range| range.contains(&address))
+}
+
+/// True if there are thread-locals besides those of the executable, of libc
+/// and of the engine itself.
+pub(crate) fn has_other_locals() -> bool {
+    let mut others = Others {
+        is_first: true,
+        own: has_other_locals as *const () as usize,
+        found: false,
+    };
+    // SAFETY: `visit_other` gets back the pointer to `others`, and nobody else
+    // uses it meanwhile.
+    unsafe { dl_iterate_phdr(visit_other, (&raw mut others).cast()) };
+    others.found
+}
+
+struct Others {
+    is_first: bool,
+    /// An address of the engine's.
+    own: usize,
+    found: bool,
+}
+
+unsafe extern "C" fn visit_other(object: *const Object, _: usize, others: *mut c_void) -> c_int {
+    // SAFETY: the system describes one object, valid during the call.
+    let object = unsafe { &*object };
+    // SAFETY: as many headers as it says.
+    let headers = unsafe { std::slice::from_raw_parts(object.headers, usize::from(object.count)) };
+    // SAFETY: the pointer is the one that `has_other_locals` gave.
+    let others = unsafe { &mut *others.cast::<Others>() };
+    let is_executable = std::mem::replace(&mut others.is_first, false);
+    let is_own = headers.iter().any(|header| {
+        let start = object.base + header.address as usize;
+        header.kind == LOADED && (start..start + header.size as usize).contains(&others.own)
+    });
+    let has_locals = headers.iter().any(|header| header.kind == LOCALS);
+    if has_locals && !is_executable && !is_own && !is_libc(object) {
+        others.found = true;
+    }
+    0
+}
+
+fn is_libc(object: &Object) -> bool {
+    // SAFETY: the system gives a text, or nothing.
+    let name = unsafe { (!object.name.is_null()).then(|| CStr::from_ptr(object.name.cast())) };
+    let name = name.map(CStr::to_bytes).unwrap_or_default();
+    let file = name.rsplit(|&byte| byte == b'/').next().unwrap_or_default();
+    file.starts_with(b"libc.so") || file.starts_with(b"ld-linux")
 }
 
 /// The calling thread's own copy of the executable's thread-locals.

@@ -119,7 +119,8 @@ fn wake(slot: Option<&'static Slot>, args: [usize; 6], count: usize, bitset: u32
         && woken > 0
     {
         let _inside = Inside::enter();
-        drop(decide::pause(state::enter(slot), slot, Doing::Continue));
+        let state = state::enter_briefly(slot);
+        drop(decide::pause(state, slot, Doing::Continue));
     }
     if others < 0 && woken == 0 {
         others
@@ -134,9 +135,9 @@ fn wake_managed(slot: Option<&'static Slot>, address: usize, count: usize, bitse
         // A thread outside that waits here must not be kept waiting: it may
         // be about to become one of ours.
         Some(slot) if !is_outsider_at(address) => {
-            decide::pause(state::enter(slot), slot, Doing::Wake(address))
+            decide::pause(state::enter_briefly(slot), slot, Doing::Wake(address))
         }
-        Some(slot) => state::enter(slot),
+        Some(slot) => state::enter_briefly(slot),
         None => state::lock(),
     };
     let by = slot.map(|slot| slot.id);
@@ -158,13 +159,15 @@ fn wake_managed(slot: Option<&'static Slot>, address: usize, count: usize, bitse
         woken += 1;
     }
     state.remember_wake_call(address, WakeCall { by, tag, at, woke });
-    if woken > 0 && slot.is_none() {
-        if let Some(thread) = woke
-            && !me::is_owner()
-            && !executable::has_static_at(address)
-        {
-            state.note_inexact(thread, Reason::WokenFromOutside);
-        }
+    if slot.is_none()
+        && let Some(thread) = woke
+        && !me::is_owner()
+        && !executable::has_static_at(address)
+    {
+        state.note_inexact(thread, Reason::WokenFromOutside);
+    }
+    // Nobody who has the turn looks for them.
+    if woken > 0 && slot.is_none_or(|slot| state.stays_outside(slot.id)) {
         state::ring();
     }
     woken

@@ -8,7 +8,7 @@ use std::mem;
 use std::sync::atomic::{AtomicPtr, Ordering};
 
 use crate::bottom::{self, Routine, Start};
-use crate::crew::Destructor;
+use crate::crew::{self, Destructor, Errand};
 use crate::decide::{self, Doing};
 use crate::futex;
 use crate::handover::{Go, handover};
@@ -19,6 +19,13 @@ use crate::time::{self, CLOCK_MONOTONIC, CLOCK_REALTIME};
 
 unsafe extern "C" {
     fn dlsym(handle: *mut c_void, name: *const c_char) -> *mut c_void;
+    fn pthread_self() -> usize;
+    fn pthread_attr_getstack(
+        attributes: *const c_void,
+        stack: *mut usize,
+        size: *mut usize,
+    ) -> c_int;
+    fn pthread_attr_getdetachstate(attributes: *const c_void, detached: *mut c_int) -> c_int;
     fn __errno_location() -> *mut c_int;
 }
 
@@ -53,11 +60,19 @@ impl Real {
 
 static REAL_CREATE: Real = Real::new(c"pthread_create");
 static REAL_JOIN: Real = Real::new(c"pthread_join");
+static REAL_SET_NAME: Real = Real::new(c"pthread_setname_np");
+static REAL_DETACH: Real = Real::new(c"pthread_detach");
+static REAL_KEY_CREATE: Real = Real::new(c"pthread_key_create");
+static REAL_KEY_DELETE: Real = Real::new(c"pthread_key_delete");
 static REAL_AT_EXIT: Real = Real::new(c"__cxa_thread_atexit_impl");
 static REAL_CLOCK: Real = Real::new(c"clock_gettime");
 
 type Create = unsafe extern "C" fn(*mut usize, *const c_void, Routine, *mut c_void) -> c_int;
 type Join = unsafe extern "C" fn(usize, *mut *mut c_void) -> c_int;
+type SetName = unsafe extern "C" fn(usize, *const c_char) -> c_int;
+type Detach = unsafe extern "C" fn(usize) -> c_int;
+type KeyCreate = unsafe extern "C" fn(*mut u32, Option<Destructor>) -> c_int;
+type KeyDelete = unsafe extern "C" fn(u32) -> c_int;
 type AtExit = unsafe extern "C" fn(Destructor, *mut c_void, *mut c_void) -> c_int;
 type Clock = unsafe extern "C" fn(c_int, *mut Timespec) -> c_int;
 
@@ -213,21 +228,48 @@ unsafe extern "C" fn pthread_create(
         return unsafe { real(thread, attributes, routine, argument) };
     };
     let _inside = Inside::enter();
-    let mut state = state::enter(creator);
-    let slot = state.register(None);
-    let start = start(slot, true);
-    let error = create(start);
-    if error != 0 {
-        state.has_not_started(slot);
-        // SAFETY: no thread was started that could have taken it.
-        drop(unsafe { Box::from_raw(start) });
-        return error;
+    let mut state = state::enter_briefly(creator);
+    let wanted = (state.is_process && crew::can_keep())
+        // SAFETY: the caller's own attributes.
+        .then(|| unsafe { Wanted::by(attributes) })
+        .flatten();
+    let slot = if let Some(wanted) = &wanted
+        && let Some(slot) = state.take_resting(wanted.stack)
+    {
+        slot.berth.send(Errand { routine, argument });
+        // SAFETY: the caller wants the new thread's handle there.
+        unsafe { *thread = slot.berth.handle.load(Ordering::Relaxed) };
+        slot
+    } else {
+        let slot = state.register(None);
+        let start = start(slot, true);
+        let error = create(start);
+        if error != 0 {
+            state.has_not_started(slot);
+            // SAFETY: no thread was started that could have taken it.
+            drop(unsafe { Box::from_raw(start) });
+            return error;
+        }
+        if let Some(wanted) = &wanted {
+            slot.berth.keep(wanted.stack);
+        }
+        // SAFETY: libc has written the new thread's handle.
+        slot.berth
+            .handle
+            .store(unsafe { *thread }, Ordering::Relaxed);
+        await_begin(slot);
+        slot
+    };
+    if wanted.is_some_and(|wanted| wanted.is_detached) {
+        state.detach(slot.id);
+    } else {
+        let handle = slot.berth.handle.load(Ordering::Relaxed);
+        state.by_pthread.insert(handle, slot.id);
     }
-    // SAFETY: libc has written the new thread's handle.
-    let handle = unsafe { *thread };
-    state.by_pthread.insert(handle, slot.id);
-    await_begin(slot);
     state.make_ready(slot.id);
+    if state.stays_outside(creator.id) {
+        state::ring();
+    }
     drop(decide::pause(state, creator, Doing::Continue));
     0
 }
@@ -247,8 +289,46 @@ pub(crate) unsafe extern "C" fn begin(start: *mut c_void) -> *mut c_void {
     if enters {
         enter_managed(slot);
     }
+    if slot.berth.is_taken() {
+        // SAFETY: the creator's own routine and argument, and those of later
+        // creators.
+        return unsafe { crew::live(slot, Errand { routine, argument }) };
+    }
     // SAFETY: the creator's own routine and argument.
     unsafe { routine(argument) }
+}
+
+/// What the program wants of a thread that may be one that was kept.
+struct Wanted {
+    stack: usize,
+    is_detached: bool,
+}
+
+impl Wanted {
+    /// Nothing if it has to be a thread of its own.
+    ///
+    /// # Safety
+    ///
+    /// The attributes must be such as `pthread_create` takes.
+    unsafe fn by(attributes: *const c_void) -> Option<Self> {
+        let (mut stack, mut size, mut detached) = (0, 0, 0);
+        if attributes.is_null() {
+            return Some(Self {
+                stack,
+                is_detached: false,
+            });
+        }
+        // SAFETY: the caller's attributes, and places of our own.
+        let are_known = unsafe {
+            pthread_attr_getstack(attributes, &raw mut stack, &raw mut size) == 0
+                && pthread_attr_getdetachstate(attributes, &raw mut detached) == 0
+        };
+        // Without a stack of the program's own it would end at 0.
+        (are_known && stack.wrapping_add(size) == 0).then_some(Self {
+            stack: size,
+            is_detached: detached != 0,
+        })
+    }
 }
 
 /// Makes the calling thread a managed one and waits for its first turn.
@@ -272,31 +352,107 @@ pub(crate) fn await_begin(slot: &crate::handover::Slot) {
 
 #[unsafe(no_mangle)]
 unsafe extern "C" fn pthread_join(thread: usize, result: *mut *mut c_void) -> c_int {
-    let mut is_managed = false;
+    // SAFETY: libc's function of this name and type.
+    let real: Join = unsafe { mem::transmute(REAL_JOIN.get()) };
+    // SAFETY: the caller's own call.
+    let join = || unsafe { real(thread, result) };
+    let Some(slot) = me::managed() else {
+        return join();
+    };
+    let inside = Inside::enter();
+    let mut state = state::enter(slot);
+    let Some(id) = state.by_pthread.remove(&thread) else {
+        drop((state, inside));
+        return join();
+    };
+    state = decide::pause(state, slot, Doing::Join(id));
+    if state.thread(id).phase != Phase::Finished {
+        state::block(state, slot, Cause::Join(id), None);
+        state = state::lock();
+    }
+    let berth = &state.thread(id).slot.berth;
+    if berth.is_taken() {
+        if !result.is_null() {
+            // SAFETY: the caller wants what the thread has returned there.
+            unsafe { *result = berth.value() };
+        }
+        state.detach(id);
+        return 0;
+    }
+    drop(state);
+    // It has come to its end, but for what the system does then.
+    slot.in_system(join)
+}
+
+#[unsafe(no_mangle)]
+unsafe extern "C" fn pthread_detach(thread: usize) -> c_int {
     if let Some(slot) = me::managed() {
         let _inside = Inside::enter();
-        let mut state = state::enter(slot);
-        if let Some(id) = state.by_pthread.remove(&thread) {
-            is_managed = true;
-            state = decide::pause(state, slot, Doing::Join(id));
-            if state.thread(id).phase != Phase::Finished {
-                state::block(state, slot, Cause::Join(id), None);
-            }
+        let mut state = state::enter_briefly(slot);
+        let id = state.by_pthread.remove(&thread);
+        if let Some(id) = id
+            && state.thread(id).slot.berth.is_taken()
+        {
+            state.detach(id);
+            return 0;
         }
     }
     // SAFETY: libc's function of this name and type.
-    let real: Join = unsafe { mem::transmute(REAL_JOIN.get()) };
-    // A managed one has come to its end, but for what the system does then.
-    let joins = |joins| {
-        if let Some(slot) = me::managed().filter(|_| is_managed) {
-            slot.is_joining.store(joins, Ordering::Relaxed);
-        }
-    };
-    joins(true);
+    let real: Detach = unsafe { mem::transmute(REAL_DETACH.get()) };
     // SAFETY: the caller's own call.
-    let error = unsafe { real(thread, result) };
-    joins(false);
+    unsafe { real(thread) }
+}
+
+/// The calling thread, which was to be kept, comes to its end after all.
+pub(crate) fn detach_self() {
+    // SAFETY: libc's function of this name and type.
+    let real: Detach = unsafe { mem::transmute(REAL_DETACH.get()) };
+    // SAFETY: the thread is joinable, and nobody will join it.
+    unsafe { real(pthread_self()) };
+}
+
+/// What a thread that is kept has under a key is dropped by us.
+#[unsafe(no_mangle)]
+unsafe extern "C" fn pthread_key_create(key: *mut u32, destructor: Option<Destructor>) -> c_int {
+    // SAFETY: libc's function of this name and type.
+    let real: KeyCreate = unsafe { mem::transmute(REAL_KEY_CREATE.get()) };
+    // SAFETY: the caller's own call.
+    let error = unsafe { real(key, destructor) };
+    if error == 0 && me::managed().is_some() {
+        let _inside = Inside::enter();
+        // SAFETY: libc has written the key.
+        crew::add_key(unsafe { *key }, destructor);
+    }
     error
+}
+
+#[unsafe(no_mangle)]
+unsafe extern "C" fn pthread_key_delete(key: u32) -> c_int {
+    if me::managed().is_some() {
+        let _inside = Inside::enter();
+        crew::remove_key(key);
+    }
+    // SAFETY: libc's function of this name and type.
+    let real: KeyDelete = unsafe { mem::transmute(REAL_KEY_DELETE.get()) };
+    // SAFETY: the caller's own call.
+    unsafe { real(key) }
+}
+
+/// The name is the managed thread's, whichever thread of the system's runs it.
+#[unsafe(no_mangle)]
+unsafe extern "C" fn pthread_setname_np(thread: usize, name: *const c_char) -> c_int {
+    if let Some(slot) = me::managed()
+        // SAFETY: has no arguments.
+        && thread == unsafe { pthread_self() }
+        // SAFETY: the caller's own name.
+        && unsafe { crate::process::set_name(slot, name) }
+    {
+        return 0;
+    }
+    // SAFETY: libc's function of this name and type.
+    let real: SetName = unsafe { mem::transmute(REAL_SET_NAME.get()) };
+    // SAFETY: the caller's own call.
+    unsafe { real(thread, name) }
 }
 
 /// How std has thread-locals dropped at a thread's end. Those of a crew's job
@@ -344,6 +500,10 @@ pub(crate) fn anchor() -> usize {
         clock_nanosleep as *const () as usize,
         pthread_create as *const () as usize,
         pthread_join as *const () as usize,
+        pthread_detach as *const () as usize,
+        pthread_key_create as *const () as usize,
+        pthread_key_delete as *const () as usize,
+        pthread_setname_np as *const () as usize,
         sigaltstack as *const () as usize,
         __cxa_thread_atexit_impl as *const () as usize,
     ];

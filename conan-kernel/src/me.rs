@@ -3,6 +3,7 @@
 use std::cell::Cell;
 
 use crate::handover::Slot;
+use crate::interpose;
 use crate::state;
 
 thread_local! {
@@ -35,8 +36,14 @@ pub(crate) fn slot() -> Option<&'static Slot> {
 /// thread-locals have been dropped: those registered later are dropped first.
 pub(crate) fn become_managed(slot: &'static Slot) {
     let _inside = Inside::enter();
-    SLOT.set(Some(slot));
+    // First: it is dropped at the thread's end, not at a job's.
     END.with(|end| end.0.set(true));
+    SLOT.set(Some(slot));
+}
+
+/// Makes the calling thread a managed one that ends with the process only.
+pub(crate) fn adopt(slot: &'static Slot) {
+    SLOT.set(Some(slot));
 }
 
 /// From now on the thread runs as if there were no engine.
@@ -58,6 +65,7 @@ pub(crate) fn come_back() {
 /// The calling thread is not managed any longer, and will not be again.
 pub(crate) fn dismiss() {
     SLOT.take();
+    FREE.take();
 }
 
 /// The next thread that the calling thread starts is to become a managed one.
@@ -107,9 +115,14 @@ impl Drop for End {
             state::lock().free_threads.remove(&number);
         }
         if self.0.get()
-            && let Some(slot) = SLOT.take()
+            && let Some(slot) = SLOT.get()
         {
+            let was_kept = slot.berth.is_left();
+            SLOT.take();
             let _inside = Inside::enter();
+            if was_kept && slot.berth.is_detached() {
+                interpose::detach_self();
+            }
             state::finish(slot);
             slot.vacate();
         }

@@ -252,6 +252,38 @@ pub(crate) unsafe fn sigaltstack(
     unsafe { syscall(number::SIGALTSTACK, args) }
 }
 
+/// The stack on which signals are handled, as the kernel has it.
+#[repr(C)]
+struct SignalStack {
+    bottom: *mut u8,
+    flags: i32,
+    size: usize,
+}
+
+/// The calling thread, which never ends, gets an alternate signal stack if it
+/// has none.
+pub(crate) fn ensure_signal_stack() {
+    const SIZE: usize = 64 * 1024;
+    const DISABLED: i32 = 2;
+    let mut stack = SignalStack {
+        bottom: std::ptr::null_mut(),
+        flags: 0,
+        size: 0,
+    };
+    // SAFETY: the kernel writes what there is.
+    unsafe { sigaltstack(std::ptr::null(), (&raw mut stack).cast()) };
+    if stack.flags & DISABLED == 0 {
+        return;
+    }
+    stack = SignalStack {
+        bottom: Vec::leak(vec![0; SIZE]).as_mut_ptr(),
+        flags: 0,
+        size: SIZE,
+    };
+    // SAFETY: nobody else uses the memory, and it stays for ever.
+    unsafe { sigaltstack((&raw const stack).cast(), std::ptr::null_mut()) };
+}
+
 /// Sleeps in real time.
 ///
 /// # Safety

@@ -146,6 +146,10 @@ pub(crate) struct Thread {
     pub(crate) last_wake: Option<Wake>,
     pub(crate) tag: u64,
     pub(crate) reads: u32,
+    /// How often the watchdog has taken its turn because it kept it too long.
+    pub(crate) kept_turn: u32,
+    /// True if it waits for its turn to do something in the engine.
+    needs_turn: bool,
     /// The threads that wait for its end.
     pub(crate) joiners: Vec<ThreadId>,
     pub(crate) course: Course,
@@ -166,6 +170,8 @@ impl Thread {
             last_wake: None,
             tag: 0,
             reads: 0,
+            kept_turn: 0,
+            needs_turn: false,
             joiners: Vec::new(),
             course: Course::new(number),
         }
@@ -181,6 +187,9 @@ pub(crate) struct State {
     pub(crate) threads: Vec<Thread>,
     /// Threads of closed worlds that have ended: their places are used again.
     pub(crate) free: BTreeSet<ThreadId>,
+    /// Threads of a process that have come to their end, and that nobody will
+    /// join any more: they are used again.
+    resting: Vec<ThreadId>,
     pub(crate) ready: VecDeque<ThreadId>,
     /// Ready, but they have said that others should go first.
     pub(crate) yielded: VecDeque<ThreadId>,
@@ -196,6 +205,12 @@ pub(crate) struct State {
     pub(crate) strategy: Option<Box<dyn Strategy>>,
     pub(crate) deciding: Deciding,
     pub(crate) now: u64,
+    /// True if the world is the whole process.
+    pub(crate) is_process: bool,
+    /// The time at which the world was opened.
+    pub(crate) begun: u64,
+    /// A digest of who ran when, to tell one run of a process from another.
+    pub(crate) trace: u64,
     /// Time does not creep beyond this.
     pub(crate) horizon: u64,
     pub(crate) outside: usize,
@@ -212,6 +227,9 @@ pub(crate) struct State {
     pub(crate) free_threads: BTreeSet<u32>,
 }
 
+/// So often makes it a habit.
+const HABIT: u32 = 3;
+
 /// Turns after which the yielded go on though others are still ready: those
 /// may wait for them.
 const LONG_ENOUGH: u32 = 100;
@@ -222,6 +240,7 @@ static STATE: Lock<State> = Lock::new(State {
     members: Vec::new(),
     threads: Vec::new(),
     free: BTreeSet::new(),
+    resting: Vec::new(),
     ready: VecDeque::new(),
     yielded: VecDeque::new(),
     current: None,
@@ -233,6 +252,9 @@ static STATE: Lock<State> = Lock::new(State {
     strategy: None,
     deciding: Deciding::new(),
     now: 0,
+    is_process: false,
+    begun: 0,
+    trace: 0,
     horizon: 0,
     outside: 0,
     inexact: Vec::new(),
@@ -258,6 +280,11 @@ pub(crate) fn ring() {
 
 /// Counts hand-overs, for the watchdog.
 pub(crate) static SWITCHES: AtomicU32 = AtomicU32::new(0);
+
+/// Where threads wait for the engine's own lock.
+pub(crate) fn lock_address() -> usize {
+    STATE.address()
+}
 
 /// Locks the state. The caller must be inside the engine.
 pub(crate) fn lock() -> Guard<'static, State> {
@@ -304,6 +331,28 @@ impl State {
         *self.thread(slot.id) = thread;
     }
 
+    /// A thread of the program's takes the place of one that has come to its
+    /// end, if that had a stack of the same size.
+    pub(crate) fn take_resting(&mut self, stack: usize) -> Option<&'static Slot> {
+        let fits = |&id: &ThreadId| self.threads[id.0].slot.berth.stack() == stack;
+        let place = self.resting.iter().rposition(fits)?;
+        let id = self.resting.remove(place);
+        let thread = self.thread(id);
+        *thread = Thread::new(thread.slot, None, thread.course.number);
+        thread.slot.berth.detached.store(false, Ordering::Relaxed);
+        Some(thread.slot)
+    }
+
+    /// Nobody will join a thread that is kept.
+    pub(crate) fn detach(&mut self, id: ThreadId) {
+        let thread = self.thread(id);
+        let berth = &thread.slot.berth;
+        berth.detached.store(true, Ordering::Relaxed);
+        if thread.phase == Phase::Finished && berth.is_taken() {
+            self.resting.push(id);
+        }
+    }
+
     /// A thread has come to its end: whoever waits for that goes on.
     fn end(&mut self, id: ThreadId) {
         let at = self.now;
@@ -330,6 +379,11 @@ impl State {
 
     pub(crate) fn thread(&mut self, id: ThreadId) -> &mut Thread {
         &mut self.threads[id.0]
+    }
+
+    /// True if a thread is outside, and need not come back before it blocks.
+    pub(crate) fn stays_outside(&mut self, id: ThreadId) -> bool {
+        self.is_process && self.thread(id).phase == Phase::Outside
     }
 
     pub(crate) fn make_ready(&mut self, id: ThreadId) {
@@ -448,7 +502,8 @@ impl State {
         match cause {
             Cause::Futex(address) => {
                 self.queues.entry(address).or_default().push_back(id);
-                if executable::has_static_at(address) {
+                // All threads of a process are the engine's.
+                if !self.is_process && executable::has_static_at(address) {
                     self.at_statics.push(id);
                 }
             }
@@ -485,10 +540,15 @@ impl State {
         } else {
             self.recall_the_yielded();
         }
-        if self.ready.is_empty() && !self.wake_the_yielded() {
-            return None;
+        loop {
+            if self.ready.is_empty() && !self.wake_the_yielded() {
+                return None;
+            }
+            let next = self.pass_the_turn(previous, false)?;
+            if !self.let_outside(next.id) {
+                return Some(next);
+            }
         }
-        self.pass_the_turn(previous, false)
     }
 
     /// The yielded have let others go first for long enough.
@@ -502,11 +562,38 @@ impl State {
         }
     }
 
+    /// Adds to the digest of who ran when.
+    pub(crate) fn note_turn(&mut self, id: ThreadId) {
+        let turn = (self.now - self.begun) ^ ((id.0 as u64) << 48);
+        self.trace = (self.trace ^ turn).wrapping_mul(0x0100_0000_01b3);
+    }
+
+    /// Lets a thread of a process go on outside at once, if it would only keep
+    /// its turn until the watchdog takes it, as it has done again and again.
+    fn let_outside(&mut self, id: ThreadId) -> bool {
+        let is_process = self.is_process;
+        let thread = self.thread(id);
+        let needs_turn = std::mem::take(&mut thread.needs_turn);
+        if !is_process || needs_turn || thread.kept_turn < HABIT {
+            return false;
+        }
+        thread.phase = Phase::Outside;
+        let slot = thread.slot;
+        self.current = None;
+        self.outside += 1;
+        handover().bypass(Some(slot));
+        true
+    }
+
     /// Only yielding threads are left: they go on, and time creeps, so that
     /// what they wait for can come. False if there are none, or if time has
     /// come as far as it may.
     fn wake_the_yielded(&mut self) -> bool {
         if self.yielded.is_empty() {
+            return false;
+        }
+        // They may wait for one outside, where time is real.
+        if self.is_process && self.outside > 0 {
             return false;
         }
         if self.idle_rounds == 0 {
@@ -528,7 +615,13 @@ impl State {
     /// Time moves a little; more, the longer threads only yield.
     pub(crate) fn creep(&mut self) {
         self.idle_rounds += 1;
-        let step = 1000_u64 << (self.idle_rounds / 4).min(30);
+        let step = if self.is_process {
+            // No horizon ends it: not so much that a loop that yields at each
+            // step of its work would see hours go by.
+            1000 * u64::from(self.idle_rounds / 16).clamp(1, 1000)
+        } else {
+            1000 << (self.idle_rounds / 4).min(30)
+        };
         let limit = self.next_deadline().unwrap_or(u64::MAX).min(self.horizon);
         self.now = self.now.max(limit.min(self.now.saturating_add(step)));
     }
@@ -580,6 +673,7 @@ pub(crate) fn enter(slot: &'static Slot) -> Guard<'static, State> {
     match state.thread(slot.id).phase {
         Phase::Outside => {
             state.outside -= 1;
+            state.thread(slot.id).needs_turn = true;
             state.make_ready(slot.id);
             // Whoever has the turn passes it on, or the owner finds it ready.
             ring();
@@ -591,9 +685,26 @@ pub(crate) fn enter(slot: &'static Slot) -> Guard<'static, State> {
     lock()
 }
 
+/// The same for what a thread does without blocking. In a process that runs
+/// as one world a thread that has left the engine's hands, a loop that polls,
+/// need not come back for that: it would only have to leave again.
+pub(crate) fn enter_briefly(slot: &'static Slot) -> Guard<'static, State> {
+    let mut state = lock();
+    if state.stays_outside(slot.id) {
+        return state;
+    }
+    drop(state);
+    enter(slot)
+}
+
 /// Lets the other threads go first.
 pub(crate) fn yield_turn(slot: &'static Slot) {
-    let mut state = enter(slot);
+    let mut state = enter_briefly(slot);
+    if state.stays_outside(slot.id) {
+        drop(state);
+        raw::yield_now();
+        return;
+    }
     let thread = state.thread(slot.id);
     thread.phase = Phase::Ready;
     thread.course.comes_to(Doing::Yield);
@@ -628,6 +739,9 @@ pub(crate) fn finish(slot: &'static Slot) {
 pub(crate) fn rest(slot: &'static Slot) -> Go {
     let mut state = enter(slot);
     state.end(slot.id);
+    if slot.berth.is_detached() {
+        state.detach(slot.id);
+    }
     let next = state.choose();
     handover().pass(state, slot, next)
 }

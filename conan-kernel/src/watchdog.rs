@@ -8,8 +8,8 @@ use std::thread;
 
 use crate::handover::handover;
 use crate::me::Inside;
-use crate::raw;
-use crate::state::{self, Phase, Reason, SWITCHES, State};
+use crate::raw::{self, SignalMask};
+use crate::state::{self, Inexact, Phase, Reason, SWITCHES, State};
 
 /// How often the owner looks, in nanoseconds of real time.
 pub(crate) const PERIOD_NS: u64 = 20_000_000;
@@ -22,6 +22,13 @@ const LOCKED_LOOKS: u32 = 50;
 /// Nanoseconds on a processor before a running one is, while others are ready.
 /// Not real time: on a busy machine a thread waits long for its processor.
 const BUSY_NS: u64 = 100_000_000;
+/// The same in a whole process, where a panic's backtrace may be in it.
+const BUSY_PROCESS_NS: u64 = 300_000_000;
+/// The same in a process that polls, as is known already: it would do nothing
+/// else for most of its time.
+const BUSY_AGAIN_NS: u64 = 4_000_000;
+/// How often to look then.
+const PERIOD_AGAIN_NS: u64 = 2_000_000;
 /// The same while nobody else is.
 const ALONE_NS: u64 = 2_000_000_000;
 
@@ -50,16 +57,22 @@ pub(crate) fn attend() {
 
 fn watch() {
     let _inside = Inside::enter();
+    // A handler of the program's must not find the engine's lock held here.
+    SignalMask::block_all();
     let mut watchdog = Watchdog::default();
     let (mut switches, mut quiet) = (0, 0);
+    let mut period = PERIOD_NS;
     loop {
         if AWAKE.load(Ordering::SeqCst) == 0 {
             raw::wait(&AWAKE, 0, None);
             continue;
         }
-        raw::pause(PERIOD_NS);
+        raw::pause(period);
         let mut state = state::lock();
         watchdog.look(&mut state);
+        if state.is_process && state.polls() {
+            period = PERIOD_AGAIN_NS;
+        }
         let now = SWITCHES.load(Ordering::Relaxed);
         quiet = if state.open || now != switches {
             0
@@ -100,7 +113,7 @@ impl Watchdog {
             // The system has not let it begin yet.
             return;
         };
-        if slot.is_joining.load(Ordering::Relaxed) {
+        if slot.is_in_system() {
             return;
         }
         let running = is_running(number);
@@ -109,17 +122,29 @@ impl Watchdog {
             self.blocked_looks = 0;
             let used = time_used(number);
             let used = used.saturating_sub(*self.used_before.get_or_insert(used));
-            used >= if alone { ALONE_NS } else { BUSY_NS }
+            let busy = match (state.is_process, state.polls()) {
+                (true, true) => BUSY_AGAIN_NS,
+                (true, false) => BUSY_PROCESS_NS,
+                (false, _) => BUSY_NS,
+            };
+            used >= if alone { ALONE_NS } else { busy }
         } else {
+            let lock = futex_of(number);
+            if lock == Some(state::lock_address()) {
+                // We have it ourselves, in order to look.
+                return;
+            }
             self.blocked_looks += 1;
             self.blocked_looks >= LOCKED_LOOKS
                 || self.blocked_looks >= BLOCKED_LOOKS
-                    && !(is_in_futex(number) && is_any_other_running())
+                    && !(lock.is_some() && is_any_other_running())
         };
         if !too_long {
             return;
         }
-        state.thread(id).phase = Phase::Outside;
+        let thread = state.thread(id);
+        thread.phase = Phase::Outside;
+        thread.kept_turn += u32::from(running);
         state.outside += 1;
         let reason = if running {
             Reason::Running
@@ -133,6 +158,12 @@ impl Watchdog {
 }
 
 impl State {
+    /// True if a thread has computed or polled for long before.
+    fn polls(&self) -> bool {
+        let is_running = |inexact: &Inexact| inexact.reason == Reason::Running;
+        self.inexact.iter().any(is_running)
+    }
+
     /// True if a thread that was let go runs.
     pub(crate) fn is_any_free_running(&self) -> bool {
         self.free_threads.iter().any(|&number| is_running(number))
@@ -167,13 +198,15 @@ fn time_used(number: u32) -> u64 {
     crate::interpose::real_clock(clock)
 }
 
-/// True if a thread waits in the system's own futex. That of std and of the
-/// crates over it never gets there: it is emulated.
-fn is_in_futex(number: u32) -> bool {
-    let call = fs::read_to_string(format!("/proc/self/task/{number}/syscall"));
-    let call = call.unwrap_or_default();
-    let call = call.split(' ').next().and_then(|call| call.parse().ok());
-    call == Some(raw::FUTEX)
+/// Where a thread waits in the system's own futex, if it does. That of std and
+/// of the crates over it never gets there: it is emulated.
+fn futex_of(number: u32) -> Option<usize> {
+    let call = fs::read_to_string(format!("/proc/self/task/{number}/syscall")).ok()?;
+    let mut words = call.split(' ');
+    let is_futex = words.next()?.parse() == Ok(raw::FUTEX);
+    let address = words.next()?.strip_prefix("0x")?;
+    let address = usize::from_str_radix(address, 16).ok()?;
+    is_futex.then_some(address)
 }
 
 /// True if the system says that a thread runs or is ready to.

@@ -77,6 +77,7 @@ impl World {
         state.deciding.begin(&strategy);
         state.strategy = Some(Box::new(strategy));
         state.now = state.now.max(real_now);
+        state.begun = state.now;
         state.inexact.clear();
         state.forget_wake_calls();
         state.at_statics.clear();

@@ -1,11 +1,11 @@
 //! Ctrl-C: end what is running, say so, leave nothing half-written.
 
 use std::fs;
-use std::io;
+use std::io::{self, Read};
 use std::mem;
 use std::ops::{Deref, DerefMut};
 use std::path::{Path, PathBuf};
-use std::process::{self, Child, Command};
+use std::process::{self, Child, Command, Output};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::thread;
@@ -103,6 +103,22 @@ pub(crate) struct Running {
 }
 
 impl Running {
+    /// Waits for the process's end and returns what it has said.
+    pub(crate) fn output(mut self) -> io::Result<Output> {
+        let (stdout, stderr) = (self.child.stdout.take(), self.child.stderr.take());
+        thread::scope(|scope| {
+            let stderr = scope.spawn(|| all(stderr));
+            let stdout = all(stdout)?;
+            let stderr = stderr.join().expect("reading does not panic")?;
+            let status = self.child.wait()?;
+            Ok(Output {
+                status,
+                stdout,
+                stderr,
+            })
+        })
+    }
+
     /// Ends the process at once, and what it has started if it is a group.
     pub(crate) fn end(&mut self) {
         if self.group == Group::Own {
@@ -132,6 +148,14 @@ impl Drop for Running {
         let mut running = RUNNING.lock().unwrap_or_else(PoisonError::into_inner);
         running.retain(|(id, _)| *id != self.child.id());
     }
+}
+
+fn all(pipe: Option<impl Read>) -> io::Result<Vec<u8>> {
+    let mut bytes = Vec::new();
+    if let Some(mut pipe) = pipe {
+        pipe.read_to_end(&mut bytes)?;
+    }
+    Ok(bytes)
 }
 
 /// Asks a process to end. On a terminal it has got the Ctrl-C itself, if it is

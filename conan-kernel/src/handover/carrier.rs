@@ -114,6 +114,8 @@ impl Carrier {
 
     fn serve(&'static self) -> ! {
         let _inside = Inside::enter();
+        // A context that overflows its stack says so on this one.
+        raw::ensure_signal_stack();
         self.number.store(raw::thread_number(), Ordering::Relaxed);
         self.home.bind();
         loop {

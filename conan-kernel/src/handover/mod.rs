@@ -80,9 +80,9 @@ pub(crate) struct Slot {
     /// The system's number of the thread, once it runs.
     pub(crate) number: AtomicU32,
     pub(crate) bottom: Bottom,
+    /// True while it waits for the system, which answers by itself.
+    in_system: AtomicBool,
     pub(crate) berth: Berth,
-    /// True while the thread waits for the system to end another one.
-    pub(crate) is_joining: AtomicBool,
     /// True while a thread uses it.
     taken: AtomicBool,
     os: os::Seat,
@@ -97,8 +97,8 @@ impl Slot {
             id,
             number: AtomicU32::new(0),
             bottom: Bottom::default(),
+            in_system: AtomicBool::new(false),
             berth: Berth::default(),
-            is_joining: AtomicBool::new(false),
             taken: AtomicBool::new(true),
             os: os::Seat::default(),
             #[cfg(target_arch = "x86_64")]
@@ -114,6 +114,19 @@ impl Slot {
             raw::yield_now();
         }
         self.number.store(0, Ordering::Relaxed);
+    }
+
+    /// Runs something of the calling thread that waits for the system only,
+    /// however long that takes on a busy machine.
+    pub(crate) fn in_system<R>(&self, call: impl FnOnce() -> R) -> R {
+        self.in_system.store(true, Ordering::Relaxed);
+        let result = call();
+        self.in_system.store(false, Ordering::Relaxed);
+        result
+    }
+
+    pub(crate) fn is_in_system(&self) -> bool {
+        self.in_system.load(Ordering::Relaxed)
     }
 
     /// The thread will not come here again.

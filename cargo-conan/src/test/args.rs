@@ -1,0 +1,212 @@
+//! The command line of `cargo conan test`: cargo's own options, ours among
+//! them, and after `--` those of the test harness.
+
+use std::ffi::{OsStr, OsString};
+use std::path::PathBuf;
+
+use crate::exit::{Stop, error};
+
+/// What was asked for.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(super) struct Request {
+    /// Options for `cargo test`.
+    pub(super) cargo: Vec<OsString>,
+    /// What the names of the tests must contain.
+    pub(super) filter: Option<OsString>,
+    /// What stands after `--`.
+    pub(super) harness: Vec<OsString>,
+    /// Without the engine, in real time.
+    pub(super) wall: bool,
+    /// One JSON object a line, in place of text for people.
+    pub(super) json: bool,
+    /// Where to write a report as `JUnit` does.
+    pub(super) junit: Option<PathBuf>,
+    pub(super) extent: Extent,
+    /// Only some targets were named, and the doc tests are not among them.
+    pub(super) selects_targets: bool,
+}
+
+/// How much to do.
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Extent {
+    #[default]
+    Everything,
+    /// Build and stop.
+    NoRun,
+    /// Doc tests and nothing else.
+    OnlyDoc,
+}
+
+/// Options of cargo's with a value that may stand in the next word.
+const WITH_VALUE: [&str; 18] = [
+    "-p",
+    "--package",
+    "--exclude",
+    "--bin",
+    "--example",
+    "--test",
+    "--bench",
+    "-F",
+    "--features",
+    "--target",
+    "--target-dir",
+    "--manifest-path",
+    "--lockfile-path",
+    "--profile",
+    "-j",
+    "--jobs",
+    "--color",
+    "--config",
+];
+
+/// Options that leave the doc tests out.
+const TARGETS: [&str; 10] = [
+    "--lib",
+    "--bins",
+    "--bin",
+    "--examples",
+    "--example",
+    "--tests",
+    "--test",
+    "--benches",
+    "--bench",
+    "--all-targets",
+];
+
+impl Request {
+    pub(super) fn parse(words: impl IntoIterator<Item = OsString>) -> Stop<Self> {
+        let mut request = Self::default();
+        let mut words = words.into_iter();
+        while let Some(word) = words.next() {
+            let text = word.to_string_lossy().into_owned();
+            if text == "--" {
+                request.harness.extend(words.by_ref());
+                break;
+            }
+            let (name, value) = match text.split_once('=') {
+                Some((name, value)) if name.starts_with("--") => (name, Some(value.to_owned())),
+                _ => (text.as_str(), None),
+            };
+            request.selects_targets |= TARGETS.contains(&name);
+            match name {
+                "--message-format" => {
+                    let value = value_of(name, value, &mut words)?;
+                    request.json = is_second(&value, "format", ["human", "json"])?;
+                }
+                "--clock" => {
+                    let value = value_of(name, value, &mut words)?;
+                    request.wall = is_second(&value, "clock", ["virtual", "wall"])?;
+                }
+                "--junit" => request.junit = Some(value_of(name, value, &mut words)?.into()),
+                "--doc" => request.extent = Extent::OnlyDoc,
+                "--no-run" => request.extent = Extent::NoRun,
+                _ if WITH_VALUE.contains(&name) && value.is_none() => {
+                    let value = value_of(name, None, &mut words)?;
+                    request.cargo.extend([word, value]);
+                }
+                _ if text.starts_with('-') => request.cargo.push(word),
+                _ if request.filter.is_none() => request.filter = Some(word),
+                _ => {
+                    return Err(error(format_args!(
+                        "`{text}` is one filter too many; `cargo test` takes one, more go after `--`"
+                    )));
+                }
+            }
+        }
+        Ok(request)
+    }
+
+    /// True if doc tests are wanted even after failures.
+    pub(super) fn goes_on(&self) -> bool {
+        self.cargo.iter().any(|word| word == "--no-fail-fast")
+    }
+
+    /// What the harness needs to know to choose the tests.
+    pub(super) fn choice(&self) -> impl Iterator<Item = &OsStr> {
+        let filter = self.filter.iter().map(OsString::as_os_str);
+        filter.chain(self.harness.iter().map(OsString::as_os_str))
+    }
+
+    /// True if the harness was told so.
+    pub(super) fn says(&self, names: &[&str]) -> bool {
+        self.harness
+            .iter()
+            .any(|word| names.iter().any(|name| word == name))
+    }
+
+    /// How many tests may run at once, if the harness was told.
+    pub(super) fn threads(&self) -> Option<usize> {
+        let words: Vec<_> = self
+            .harness
+            .iter()
+            .map(|word| word.to_string_lossy())
+            .collect();
+        let after = words.iter().position(|word| word == "--test-threads");
+        let value = match after {
+            Some(index) => words.get(index + 1).map(ToString::to_string),
+            None => words
+                .iter()
+                .find_map(|word| word.strip_prefix("--test-threads="))
+                .map(str::to_owned),
+        };
+        value?.parse().ok().filter(|&threads| threads > 0)
+    }
+}
+
+fn value_of(
+    name: &str,
+    value: Option<String>,
+    words: &mut impl Iterator<Item = OsString>,
+) -> Stop<OsString> {
+    let value = value.map(OsString::from).or_else(|| words.next());
+    value.ok_or_else(|| error(format_args!("`{name}` needs a value")))
+}
+
+/// Which of two values it is.
+fn is_second(value: &OsStr, what: &str, [first, second]: [&str; 2]) -> Stop<bool> {
+    if value == first || value == second {
+        return Ok(value == second);
+    }
+    Err(error(format_args!(
+        "`{}` is no {what} of `cargo conan test`; there are `{first}` and `{second}`",
+        value.display()
+    )))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn parse(line: &str) -> Request {
+        let words = line.split_whitespace().map(OsString::from);
+        Request::parse(words).expect("the line is right")
+    }
+
+    #[test]
+    fn a_value_of_an_option_is_no_filter() {
+        let request = parse("-p one --features=a,b --test two waits -- --skip three");
+        assert_eq!(request.filter.as_deref(), Some(OsStr::new("waits")));
+        assert_eq!(
+            request.cargo,
+            ["-p", "one", "--features=a,b", "--test", "two"]
+        );
+        assert_eq!(request.harness, ["--skip", "three"]);
+        assert!(request.selects_targets);
+    }
+
+    #[test]
+    fn our_own_options_are_not_passed_on() {
+        let request = parse("--junit out.xml --message-format=json --release");
+        assert_eq!(request.cargo, ["--release"]);
+        assert_eq!(request.junit, Some(PathBuf::from("out.xml")));
+        assert!(request.json && !request.selects_targets);
+    }
+
+    #[test]
+    fn the_harness_says_how_many_at_once() {
+        assert_eq!(parse("-- --test-threads 3").threads(), Some(3));
+        assert_eq!(parse("-- --test-threads=1").threads(), Some(1));
+        assert_eq!(parse("-- --test-threads=0").threads(), None);
+        assert_eq!(parse("--release").threads(), None);
+    }
+}

@@ -1,0 +1,307 @@
+//! Where the threads of a hang are, for people: what each is in, the line of
+//! the user's own code, and a few callers.
+
+use std::fmt::Write as _;
+
+use conan_preload::{Cause, Hang, Suspended};
+
+/// Callers that are shown, at most.
+const CALLERS: usize = 4;
+
+/// One block for each thread; the harness's own only if there is no other.
+pub(super) fn blocks(hang: &Hang) -> Vec<Block> {
+    let blocks: Vec<_> = hang.threads.iter().map(Block::of).collect();
+    let is_harness = |block: &Block| block.is_harness;
+    if blocks.iter().all(is_harness) {
+        return blocks;
+    }
+    blocks
+        .into_iter()
+        .filter(|block| !block.is_harness)
+        .collect()
+}
+
+/// A suspended thread.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct Block {
+    /// Its name, if it has one.
+    pub(super) thread: Option<String>,
+    /// What it is in: `std::sync::Mutex::lock`.
+    pub(super) what: String,
+    /// Where the user's code called that: `src/lib.rs:7:9`, and in which
+    /// function; then the callers of that.
+    pub(super) places: Vec<(String, String)>,
+    is_harness: bool,
+}
+
+impl Block {
+    fn of(thread: &Suspended) -> Self {
+        let frames = frames(&thread.backtrace);
+        let is_harness = frames
+            .iter()
+            .any(|frame| frame.name.starts_with("test::run_tests"));
+        let own = frames.iter().position(Frame::is_users);
+        let what = match own {
+            Some(index) if index > 0 => frames[index - 1].name.clone(),
+            _ => frames
+                .last()
+                .map(|frame| frame.name.clone())
+                .unwrap_or_default(),
+        };
+        let what = match (&thread.cause, what.as_str()) {
+            (Cause::Yield, _) => "yields for ever".to_owned(),
+            (_, "") => "waits".to_owned(),
+            (Cause::Join(Some(name)), what) => format!("{what}, for the end of `{name}`"),
+            (_, what) => what.to_owned(),
+        };
+        let what = as_written(&what);
+        let users = frames.iter().skip(own.unwrap_or(frames.len()));
+        let places = users
+            .filter(|frame| frame.is_users())
+            .filter_map(|frame| Some((frame.place.clone()?, frame.name.clone())))
+            .take(CALLERS);
+        Self {
+            thread: thread.name.clone(),
+            what,
+            places: places.collect(),
+            is_harness,
+        }
+    }
+
+    /// As text, a line for each place.
+    pub(super) fn text(&self) -> String {
+        let thread = match &self.thread {
+            Some(name) => format!("thread `{name}`"),
+            None => "an unnamed thread".to_owned(),
+        };
+        let mut text = format!("{thread} is suspended for good: {}\n", self.what);
+        for (place, function) in &self.places {
+            let _ = writeln!(text, "    at {place} in {function}");
+        }
+        text
+    }
+}
+
+/// std's own modules are not what its users write.
+fn as_written(what: &str) -> String {
+    const MODULES: [(&str, &str); 9] = [
+        ("std::sync::poison::mutex::", "std::sync::"),
+        ("std::sync::poison::rwlock::", "std::sync::"),
+        ("std::sync::poison::condvar::", "std::sync::"),
+        ("std::sync::poison::once::", "std::sync::"),
+        ("std::sync::barrier::", "std::sync::"),
+        ("std::sync::once_lock::", "std::sync::"),
+        ("std::thread::join_handle::", "std::thread::"),
+        ("std::thread::functions::", "std::thread::"),
+        ("std::thread::scoped::", "std::thread::"),
+    ];
+    let mut what = what.to_owned();
+    for (module, written) in MODULES {
+        if let Some(rest) = what.strip_prefix(module) {
+            what = format!("{written}{rest}");
+        }
+    }
+    what
+}
+
+/// A frame of a backtrace.
+struct Frame {
+    name: String,
+    place: Option<String>,
+}
+
+impl Frame {
+    /// With line tables only, a function that was inlined has lost its path;
+    /// its file tells.
+    fn complete(&mut self) {
+        const FILES: [(&str, &str); 8] = [
+            ("/std/src/sync/poison/mutex.rs", "std::sync::Mutex"),
+            ("/std/src/sync/poison/rwlock.rs", "std::sync::RwLock"),
+            ("/std/src/sync/poison/condvar.rs", "std::sync::Condvar"),
+            ("/std/src/sync/poison/once.rs", "std::sync::Once"),
+            ("/std/src/sync/barrier.rs", "std::sync::Barrier"),
+            ("/std/src/sync/mpsc.rs", "std::sync::mpsc"),
+            ("/std/src/thread/join_handle.rs", "std::thread::JoinHandle"),
+            ("/std/src/thread/scoped.rs", "std::thread"),
+        ];
+        let place = self.place.as_deref().unwrap_or_default();
+        let known = FILES.iter().find(|(file, _)| place.contains(file));
+        if let Some((_, path)) = known
+            && !self.name.contains("::")
+        {
+            self.name = format!("{path}::{}", self.name);
+        }
+    }
+
+    /// True for the user's own code, as against that of libraries.
+    fn is_users(&self) -> bool {
+        const FOREIGN: [&str; 6] = [
+            "std::",
+            "core::",
+            "alloc::",
+            "test::",
+            "__rust",
+            "conan_preload::",
+        ];
+        let is_foreign = FOREIGN.iter().any(|part| self.name.starts_with(part));
+        let is_library = self.place.as_ref().is_none_or(|place| {
+            ["/rustc/", "library/"]
+                .iter()
+                .any(|part| place.starts_with(part))
+                || place.contains("/.cargo/registry/")
+                || place.contains("/registry/src/")
+        });
+        !is_foreign && !is_library
+    }
+}
+
+/// The frames of a backtrace as std prints it, from the one that blocks on:
+/// without the engine's, and without generics.
+fn frames(backtrace: &str) -> Vec<Frame> {
+    let mut frames: Vec<Frame> = Vec::new();
+    for line in backtrace.lines() {
+        let line = line.trim_start();
+        if let Some(place) = line.strip_prefix("at ") {
+            if let Some(frame) = frames.last_mut() {
+                let place = place.strip_prefix("./").unwrap_or(place);
+                frame.place = Some(place.to_owned());
+            }
+        } else if let Some((_, name)) = line.split_once(": ") {
+            frames.push(Frame {
+                name: plain(name),
+                place: None,
+            });
+        }
+    }
+    frames.iter_mut().for_each(Frame::complete);
+    // The last function of ours is the one that libc's caller called.
+    let ours = frames
+        .iter()
+        .take_while(|frame| frame.name.starts_with("conan_preload::") || is_libc(&frame.name));
+    let ours = ours.count();
+    frames.split_off(ours)
+}
+
+fn is_libc(name: &str) -> bool {
+    const NAMES: [&str; 6] = [
+        "syscall",
+        "pthread_join",
+        "sched_yield",
+        "nanosleep",
+        "clock_nanosleep",
+        "clock_gettime",
+    ];
+    NAMES.contains(&name)
+}
+
+/// `<std::sync::mpsc::Receiver<u32>>::recv` is `std::sync::mpsc::Receiver::recv`.
+fn plain(name: &str) -> String {
+    // The type inside angle brackets at the front is the function's own.
+    let (own, rest) = match name.strip_prefix('<') {
+        Some(rest) => {
+            let (own, rest) = rest.split_at(closing(rest).unwrap_or(rest.len()));
+            let own = without_generics(own);
+            let own = own.split(" as ").next().unwrap_or_default().to_owned();
+            (own, rest.strip_prefix('>').unwrap_or(rest))
+        }
+        None => (String::new(), name),
+    };
+    let text = format!("{own}{}", without_generics(rest)).replace("::::", "::");
+    let text = text.strip_suffix("::").unwrap_or(&text);
+    // Names of the old mangling end in a hash.
+    match text.rsplit_once("::h") {
+        Some((text, hash)) if hash.len() == 16 => text.to_owned(),
+        _ => text.to_owned(),
+    }
+}
+
+fn without_generics(name: &str) -> String {
+    let mut text = String::new();
+    let mut depth = 0_usize;
+    let mut previous = ' ';
+    for character in name.chars() {
+        match character {
+            '<' => depth += 1,
+            '>' if previous != '-' => depth = depth.saturating_sub(1),
+            _ if depth == 0 => text.push(character),
+            _ => {}
+        }
+        previous = character;
+    }
+    text
+}
+
+/// Where the bracket ends that was opened before the text.
+fn closing(text: &str) -> Option<usize> {
+    let mut depth = 1;
+    let mut previous = ' ';
+    for (index, character) in text.char_indices() {
+        match character {
+            '<' => depth += 1,
+            '>' if previous != '-' => depth -= 1,
+            _ => {}
+        }
+        if depth == 0 {
+            return Some(index);
+        }
+        previous = character;
+    }
+    None
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+
+    #[test]
+    fn names_are_shown_without_generics() {
+        for (name, expected) in [
+            (
+                "<std::sync::mpsc::Receiver<u32>>::recv",
+                "std::sync::mpsc::Receiver::recv",
+            ),
+            (
+                "a::f::<b::g::{closure#0}, fn() -> u8>::{closure#1}",
+                "a::f::{closure#1}",
+            ),
+            ("<a::B as c::D<e>>::run", "a::B::run"),
+            ("<a::B<<c::D as e::F>::G> as h::I>::run", "a::B::run"),
+            ("a::b::h0123456789abcdef", "a::b"),
+            (
+                "std::thread::JoinHandle<T>::join",
+                "std::thread::JoinHandle::join",
+            ),
+        ] {
+            assert_eq!(plain(name), expected, "{name}");
+        }
+    }
+
+    #[test]
+    fn a_block_has_what_it_is_in_the_line_and_the_callers() {
+        let backtrace = "   0: conan_preload::state::block\n   1: syscall\n   \
+            2: std::sys::pal::unix::futex::futex_wait\n             at /rustc/1/library/std/src/futex.rs:73:21\n   \
+            3: <std::sync::poison::mutex::Mutex<u8>>::lock\n             at /rustc/1/library/std/src/mutex.rs:1:1\n   \
+            4: bank::transfer\n             at ./src/lib.rs:12:20\n   \
+            5: bank::tests::both_ways::{closure#0}\n             at ./src/lib.rs:30:9\n   \
+            6: core::ops::function::FnOnce::call_once\n             at /rustc/1/library/core/src/f.rs:1:1\n";
+        let thread = Suspended {
+            name: Some("left".to_owned()),
+            cause: Cause::Wake,
+            waited: Duration::ZERO,
+            backtrace: backtrace.to_owned(),
+        };
+        let hang = Hang {
+            is_alive: false,
+            threads: vec![thread],
+        };
+        let text: String = blocks(&hang).iter().map(Block::text).collect();
+        assert_eq!(
+            text,
+            "thread `left` is suspended for good: std::sync::Mutex::lock\n    \
+             at src/lib.rs:12:20 in bank::transfer\n    \
+             at src/lib.rs:30:9 in bank::tests::both_ways::{closure#0}\n"
+        );
+    }
+}

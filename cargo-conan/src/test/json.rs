@@ -1,0 +1,64 @@
+//! What came of tests as JSON, one object a line.
+
+use std::time::Duration;
+
+use serde_json::{Value, json};
+
+use super::execute::{Exactness, Outcome, Verdict};
+use super::hang;
+use super::list::Test;
+use super::report::{Totals, not_exact};
+
+/// One test.
+pub(super) fn test(test: &Test<'_>, outcome: &Outcome) -> Value {
+    let (verdict, how, threads) = match &outcome.verdict {
+        Verdict::Passed => ("passed", None, Value::Null),
+        Verdict::Failed(how) => ("failed", Some(how.as_str()), Value::Null),
+        Verdict::Hung(hang) => ("hung", None, threads(hang)),
+    };
+    json!({
+        "binary": test.binary.name,
+        "test": test.name,
+        "verdict": verdict,
+        "how": how,
+        "real_ns": ns(outcome.real),
+        "virtual_ns": outcome.time.map(ns),
+        "exact": matches!(outcome.exactness, Exactness::Exact),
+        "not_exact": not_exact(&outcome.exactness),
+        "trace": outcome.trace,
+        "suspended": threads,
+        "stdout": outcome.stdout,
+        "stderr": outcome.stderr,
+    })
+}
+
+fn threads(hang: &conan_preload::Hang) -> Value {
+    let blocks = hang::blocks(hang);
+    let blocks = blocks.iter().map(|block| {
+        let places = block.places.iter();
+        let places = places.map(|(place, function)| json!({"place": place, "in": function}));
+        json!({
+            "thread": block.thread,
+            "in": block.what,
+            "places": places.collect::<Vec<_>>(),
+        })
+    });
+    blocks.collect()
+}
+
+/// The summary, and how long it all took.
+pub(super) fn totals(totals: &Totals, elapsed: Duration) -> Value {
+    json!({"totals": {
+        "passed": totals.passed,
+        "failed": totals.failed,
+        "ignored": totals.ignored,
+        "exact": totals.exact,
+        "real_ns": ns(totals.real),
+        "virtual_ns": ns(totals.time),
+        "elapsed_ns": ns(elapsed),
+    }})
+}
+
+fn ns(time: Duration) -> u64 {
+    u64::try_from(time.as_nanos()).unwrap_or(u64::MAX)
+}

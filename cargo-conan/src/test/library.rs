@@ -1,0 +1,84 @@
+//! The shared library on disk, where the system's loader finds it.
+
+use std::env;
+use std::ffi::OsString;
+use std::fs;
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use conan_preload::{ACCOUNT, FILE_STEM, LIBRARY};
+use tempfile::{NamedTempFile, TempDir};
+
+use crate::exit::{Stop, error};
+
+/// The library, and room for accounts.
+pub(super) struct Library {
+    path: PathBuf,
+    accounts: TempDir,
+}
+
+impl Library {
+    /// Puts the library under a target directory, if it is not there yet.
+    pub(super) fn under(target: &Path) -> Stop<Self> {
+        let Some(bytes) = LIBRARY else {
+            return Err(error(
+                "the engine runs on Linux with glibc, on x86-64 and aarch64 only; use `cargo test`",
+            ));
+        };
+        let cannot = |failure: io::Error| {
+            error(format_args!(
+                "cannot write the engine's library to {}: {failure}",
+                target.display()
+            ))
+        };
+        let accounts = TempDir::with_prefix("conan-").map_err(cannot)?;
+        // The loader takes these as the end of a path.
+        let is_loadable = !target.to_string_lossy().contains([' ', ':']);
+        let folder = if is_loadable {
+            target.join("conan").join("preload")
+        } else {
+            accounts.path().to_owned()
+        };
+        let path = folder.join(format!("{FILE_STEM}-{:016x}.so", digest(bytes)));
+        if !path.exists() {
+            write(&folder, &path, bytes).map_err(cannot)?;
+        }
+        Ok(Self { path, accounts })
+    }
+
+    /// Where one process shall leave its account.
+    pub(super) fn account(&self, number: usize) -> PathBuf {
+        self.accounts.path().join(format!("account-{number}"))
+    }
+
+    /// Makes a process load the library, and it alone.
+    pub(super) fn preload(&self, command: &mut Command, account: &Path) {
+        let mut preloaded = OsString::from(&self.path);
+        if let Some(others) = env::var_os("LD_PRELOAD").filter(|others| !others.is_empty()) {
+            preloaded.push(":");
+            preloaded.push(others);
+        }
+        command.env("LD_PRELOAD", preloaded).env(ACCOUNT, account);
+    }
+}
+
+/// Whole or not at all: others may be looking.
+fn write(folder: &Path, path: &Path, bytes: &[u8]) -> io::Result<()> {
+    fs::create_dir_all(folder)?;
+    let mut draft = NamedTempFile::new_in(folder)?;
+    draft.write_all(bytes)?;
+    draft.persist(path).map_err(|failure| failure.error)?;
+    Ok(())
+}
+
+/// Tells one library from another (FNV-1a, a word at a time).
+fn digest(bytes: &[u8]) -> u64 {
+    let start = 0xcbf2_9ce4_8422_2325_u64;
+    let step = |hash: u64, part: &[u8]| {
+        let mut word = [0; 8];
+        word[..part.len()].copy_from_slice(part);
+        (hash ^ u64::from_le_bytes(word)).wrapping_mul(0x0100_0000_01b3)
+    };
+    bytes.chunks(8).fold(start, step)
+}

@@ -1,0 +1,168 @@
+//! `cargo conan test`: anybody's tests, unchanged, in virtual time. Each runs
+//! in a process of its own, with the kernel preloaded.
+
+mod args;
+mod build;
+mod execute;
+mod hang;
+mod json;
+mod junit;
+mod library;
+mod list;
+mod report;
+mod runner;
+
+use std::ffi::OsString;
+use std::process::Stdio;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::mpsc::{self, RecvTimeoutError};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use args::{Extent, Request};
+use build::{Built, build, cargo};
+use execute::{Outcome, execute};
+use library::Library;
+use list::{Test, list};
+use report::Report;
+pub(crate) use runner::runner;
+
+use crate::exit::{Exit, Stop, error};
+use crate::files;
+use crate::run::interrupt::{self, Group};
+
+/// A test that takes longer is mentioned while it runs.
+const SLOW: Duration = Duration::from_secs(10);
+
+/// Runs the tests that were asked for.
+pub(crate) fn test(words: impl IntoIterator<Item = OsString>) -> Stop<()> {
+    let request = Request::parse(words)?;
+    interrupt::listen()?;
+    if request.extent == Extent::OnlyDoc {
+        return doc_tests(&request);
+    }
+    let built = build(&request)?;
+    if request.extent == Extent::NoRun {
+        return Ok(());
+    }
+    let library = if request.wall {
+        None
+    } else {
+        Some(Library::under(&built.target)?)
+    };
+    let failed = run_all(&request, &built, library.as_ref())?;
+    let wants_doc_tests = built.has_doc_tests && !request.selects_targets;
+    if wants_doc_tests && (!failed || request.goes_on()) {
+        doc_tests(&request)?;
+    }
+    if failed {
+        return Err(Exit::TestsFailed);
+    }
+    Ok(())
+}
+
+/// Runs the tests of all binaries. True if any failed.
+fn run_all(request: &Request, built: &Built, library: Option<&Library>) -> Stop<bool> {
+    let mut tests = Vec::new();
+    for binary in &built.binaries {
+        tests.extend(list(binary, request)?);
+    }
+    let only_ignored = request.says(&["--ignored"]);
+    let with_ignored = only_ignored || request.says(&["--include-ignored"]);
+    let (chosen, ignored): (Vec<Test<'_>>, Vec<Test<'_>>) = tests
+        .into_iter()
+        .filter(|test| test.is_ignored || !only_ignored)
+        .partition(|test| !test.is_ignored || with_ignored);
+    let cores = thread::available_parallelism().map_or(1, usize::from);
+    let workers = request.threads().unwrap_or(cores);
+    let mut report = Report::new(request, built.binaries.len(), chosen.len(), ignored.len());
+    run_in_parallel(&chosen, library, workers, &mut report);
+    if let Some(path) = &request.junit {
+        let written = files::replace(path, &junit::text(&report.results, &ignored));
+        written.map_err(|failure| files::cannot_write(path, &failure))?;
+    }
+    report.totals();
+    Ok(report.failed())
+}
+
+/// What workers tell.
+enum Event<'t> {
+    Begun(usize),
+    Ended(usize, &'t Test<'t>, std::io::Result<Outcome>),
+}
+
+fn run_in_parallel<'t>(
+    tests: &'t [Test<'t>],
+    library: Option<&Library>,
+    workers: usize,
+    report: &mut Report<'t>,
+) {
+    let next = AtomicUsize::new(0);
+    let (sender, receiver) = mpsc::channel();
+    thread::scope(|scope| {
+        for _ in 0..workers.min(tests.len()) {
+            let (sender, next) = (sender.clone(), &next);
+            scope.spawn(move || {
+                loop {
+                    let number = next.fetch_add(1, Ordering::Relaxed);
+                    let Some(test) = tests.get(number) else {
+                        return;
+                    };
+                    let _ = sender.send(Event::Begun(number));
+                    let outcome = execute(test, library, number);
+                    let _ = sender.send(Event::Ended(number, test, outcome));
+                }
+            });
+        }
+        drop(sender);
+        let mut running: Vec<(usize, Instant)> = Vec::new();
+        loop {
+            match receiver.recv_timeout(Duration::from_secs(1)) {
+                Ok(Event::Begun(number)) => running.push((number, Instant::now())),
+                Ok(Event::Ended(number, test, outcome)) => {
+                    running.retain(|(other, _)| *other != number);
+                    match outcome {
+                        Ok(outcome) => report.ended(test, outcome),
+                        Err(failure) => {
+                            let path = test.binary.path.display();
+                            error(format_args!("cannot start {path}: {failure}"));
+                            report.not_started();
+                        }
+                    }
+                }
+                Err(RecvTimeoutError::Timeout) => {
+                    running.retain(|(number, begun)| {
+                        let is_slow = begun.elapsed() >= SLOW;
+                        if is_slow {
+                            report.slow(&tests[*number]);
+                        }
+                        !is_slow
+                    });
+                }
+                Err(RecvTimeoutError::Disconnected) => break,
+            }
+        }
+    });
+}
+
+/// Doc tests are cargo's own affair: rustdoc builds and runs them.
+fn doc_tests(request: &Request) -> Stop<()> {
+    let mut command = cargo();
+    command.args(["test", "--doc"]).args(&request.cargo);
+    command
+        .args(&request.filter)
+        .arg("--")
+        .args(&request.harness);
+    if request.json {
+        command.stdout(Stdio::from(std::io::stderr()));
+    }
+    let mut child = interrupt::start(&mut command, Group::Ours)
+        .map_err(|failure| error(format_args!("cannot start cargo: {failure}")))?;
+    let status = child.wait();
+    drop(child);
+    if status.is_ok_and(|status| status.success()) {
+        return Ok(());
+    }
+    interrupt::let_the_handler_go_first();
+    Err(Exit::TestsFailed)
+}

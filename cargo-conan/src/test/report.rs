@@ -1,0 +1,281 @@
+//! What came of the tests, as they end and as a whole.
+
+use std::fmt::Write as _;
+use std::time::{Duration, Instant};
+
+use anstyle::{AnsiColor, Style};
+use conan_preload::{Inexact, Reason};
+
+use super::args::Request;
+use super::execute::{Exactness, Outcome, Verdict};
+use super::list::Test;
+use super::{hang, json};
+use crate::check::counted;
+use crate::output;
+
+/// Prints what comes of tests, and adds it up.
+pub(super) struct Report<'t> {
+    json: bool,
+    /// The user wants to see the output of tests that pass, too.
+    shows_output: bool,
+    begun: Instant,
+    ignored: usize,
+    not_started: usize,
+    pub(super) results: Vec<(&'t Test<'t>, Outcome)>,
+}
+
+/// The sums of a report.
+#[derive(Debug, Default)]
+pub(super) struct Totals {
+    pub(super) passed: usize,
+    pub(super) failed: usize,
+    pub(super) ignored: usize,
+    pub(super) exact: usize,
+    /// Of the tests of which both times are known.
+    pub(super) real: Duration,
+    pub(super) time: Duration,
+}
+
+impl<'t> Report<'t> {
+    pub(super) fn new(request: &Request, binaries: usize, tests: usize, ignored: usize) -> Self {
+        let shown = ["--nocapture", "--no-capture", "--show-output"];
+        if !request.json {
+            let binaries = match binaries {
+                1 => "1 binary".to_owned(),
+                _ => format!("{binaries} binaries"),
+            };
+            let clock = if request.wall { "real" } else { "virtual" };
+            output::err(format_args!(
+                "     Running {} of {binaries} in {clock} time\n",
+                counted(tests, "test")
+            ));
+        }
+        Self {
+            json: request.json,
+            shows_output: request.says(&shown),
+            begun: Instant::now(),
+            ignored,
+            not_started: 0,
+            results: Vec::new(),
+        }
+    }
+
+    /// A test takes long.
+    pub(super) fn slow(&self, test: &Test<'_>) {
+        if !self.json {
+            let style = AnsiColor::Yellow.on_default().bold();
+            let name = test.full_name();
+            output::err(format_args!("{style}        SLOW{style:#} {name}\n"));
+        }
+    }
+
+    /// A test could not be started; why was said.
+    pub(super) fn not_started(&mut self) {
+        self.not_started += 1;
+    }
+
+    /// A test has ended.
+    pub(super) fn ended(&mut self, test: &'t Test<'t>, outcome: Outcome) {
+        if self.json {
+            output::out(format_args!("{}\n", json::test(test, &outcome)));
+        } else {
+            self.human(test, &outcome);
+        }
+        self.results.push((test, outcome));
+    }
+
+    fn human(&self, test: &Test<'_>, outcome: &Outcome) {
+        output::err(format_args!("{}", line(test, outcome)));
+        let has_passed = matches!(outcome.verdict, Verdict::Passed);
+        if has_passed && !self.shows_output {
+            return;
+        }
+        for (what, text) in [("stdout", &outcome.stdout), ("stderr", &outcome.stderr)] {
+            let text = without_harness(text);
+            if !text.trim().is_empty() {
+                output::err(format_args!("--- {what} of {}\n", test.full_name()));
+                output::err(format_args!("{}\n", text.trim_matches('\n')));
+            }
+        }
+        if let Some(text) = why(&outcome.verdict) {
+            output::err(format_args!("---\n{text}"));
+        }
+        if !has_passed {
+            output::err(format_args!("\n"));
+        }
+    }
+
+    /// True if any test has failed.
+    pub(super) fn failed(&self) -> bool {
+        self.sums().failed > 0
+    }
+
+    fn sums(&self) -> Totals {
+        let mut totals = Totals {
+            ignored: self.ignored,
+            failed: self.not_started,
+            ..Totals::default()
+        };
+        for (_, outcome) in &self.results {
+            match outcome.verdict {
+                Verdict::Passed => totals.passed += 1,
+                _ => totals.failed += 1,
+            }
+            if matches!(outcome.exactness, Exactness::Exact) {
+                totals.exact += 1;
+            }
+            if let Some(time) = outcome.time {
+                totals.time += time;
+                totals.real += outcome.real;
+            }
+        }
+        totals
+    }
+
+    /// The end of the report.
+    pub(super) fn totals(&self) {
+        let totals = self.sums();
+        if self.json {
+            output::out(format_args!(
+                "{}\n",
+                json::totals(&totals, self.begun.elapsed())
+            ));
+            return;
+        }
+        let failed: Vec<_> = self
+            .results
+            .iter()
+            .filter(|(_, outcome)| !matches!(outcome.verdict, Verdict::Passed))
+            .collect();
+        let mut text = "------------\n".to_owned();
+        let Totals {
+            passed, ignored, ..
+        } = totals;
+        let run = counted(self.results.len(), "test");
+        let style = verdict_style(totals.failed == 0);
+        let _ = writeln!(
+            text,
+            "{style}     Summary{style:#} [{}] {run} run: {passed} passed, {} failed, {ignored} ignored; {} of {} exact",
+            seconds(self.begun.elapsed()),
+            totals.failed,
+            totals.exact,
+            self.results.len(),
+        );
+        let saved = totals.time.saturating_sub(totals.real);
+        if saved > Duration::ZERO {
+            let (time, real) = (seconds(totals.time), seconds(totals.real));
+            let saved = seconds(saved);
+            let _ = writeln!(
+                text,
+                "             {time} of virtual time took {real}: {saved} saved"
+            );
+        }
+        output::err(format_args!("{text}"));
+        for (test, outcome) in failed {
+            output::err(format_args!("{}", line(test, outcome)));
+        }
+    }
+}
+
+/// `PASS [   0.006s for    5.000s] package test::name`
+fn line(test: &Test<'_>, outcome: &Outcome) -> String {
+    let (style, word) = match &outcome.verdict {
+        Verdict::Passed => (verdict_style(true), "PASS"),
+        Verdict::Failed(_) => (verdict_style(false), "FAIL"),
+        Verdict::Hung(_) => (verdict_style(false), "HANG"),
+    };
+    let real = seconds(outcome.real);
+    let time = outcome.time.map_or_else(|| "?".to_owned(), seconds);
+    let mut text = format!(
+        "{style}        {word}{style:#} [{real:>8} for {time:>9}] {}",
+        test.full_name()
+    );
+    if let Some(why) = not_exact(&outcome.exactness) {
+        let _ = write!(text, " ({why})");
+    }
+    text.push('\n');
+    text
+}
+
+/// Why a run was not exact, if it was not.
+pub(super) fn not_exact(exactness: &Exactness) -> Option<String> {
+    match exactness {
+        Exactness::Exact | Exactness::Unknown => None,
+        Exactness::Native(reason) => Some(format!("not in virtual time: {reason}")),
+        Exactness::Inexact(all) => {
+            let mut reasons: Vec<String> = Vec::new();
+            for inexact in all {
+                let reason = described(inexact);
+                if !reasons.contains(&reason) {
+                    reasons.push(reason);
+                }
+            }
+            let more = reasons.len().saturating_sub(2);
+            reasons.truncate(2);
+            let mut text = format!("not exact: {}", reasons.join("; "));
+            if more > 0 {
+                let _ = write!(text, "; and {more} more");
+            }
+            Some(text)
+        }
+    }
+}
+
+fn described(inexact: &Inexact) -> String {
+    let thread = match &inexact.thread {
+        Some(name) => format!("thread `{name}`"),
+        None => "an unnamed thread".to_owned(),
+    };
+    let what = match inexact.reason {
+        Reason::Running => "computed or polled for long",
+        Reason::Blocked => "waited for something outside",
+        Reason::WokeOutside => "woke a thread outside",
+        Reason::WokenFromOutside => "was woken from outside",
+    };
+    format!("{thread} {what}")
+}
+
+/// What is to be said about a test that did not pass.
+pub(super) fn why(verdict: &Verdict) -> Option<String> {
+    match verdict {
+        Verdict::Passed => None,
+        Verdict::Failed(how) => Some(format!("the test failed: {how}\n")),
+        Verdict::Hung(threads) => {
+            let blocks = hang::blocks(threads);
+            let mut text = if threads.is_alive {
+                "the test hangs: threads only yield or wait for time to pass, and nothing comes of it\n"
+            } else {
+                "the test hangs: every thread is suspended, and nothing is left that could wake one\n"
+            }
+            .to_owned();
+            for block in blocks {
+                text.push_str(&block.text());
+            }
+            Some(text)
+        }
+    }
+}
+
+/// What the harness says about the one test of its process goes without
+/// saying; its minute is of virtual time.
+fn without_harness(text: &str) -> String {
+    let is_harness = |line: &str| {
+        line == "running 1 test"
+            || line.starts_with("test ") && line.ends_with(" has been running for over 60 seconds")
+    };
+    let lines = text.lines().filter(|line| !is_harness(line));
+    lines.map(|line| format!("{line}\n")).collect()
+}
+
+fn verdict_style(fine: bool) -> Style {
+    let color = if fine {
+        AnsiColor::Green
+    } else {
+        AnsiColor::Red
+    };
+    color.on_default().bold()
+}
+
+fn seconds(time: Duration) -> String {
+    format!("{:.3}s", time.as_secs_f64())
+}

@@ -1,0 +1,172 @@
+//! The kernel as a shared library, loaded into a process that knows nothing
+//! of it. Built with `--cfg conan_preload`.
+//!
+//! It acts only if [`ACCOUNT`] is in the environment, which names a file. What
+//! came of the process is written there when it ends:
+//!
+//! ```text
+//! virtual 6000000012
+//! trace 9f3c02aa41b7d650
+//! inexact running worker
+//! hang blocked
+//! thread consumer
+//! cause futex
+//! since 1200
+//! |   0: conan_kernel::handover::Slot::take_backtrace
+//! ```
+//!
+//! `virtual` is in nanoseconds. After `hang` there is a block for each thread,
+//! with its backtrace. If the process cannot be managed, the file has but a
+//! line `unavailable` with the reason.
+
+#![cfg_attr(not(conan_preload), allow(dead_code))]
+
+use std::env;
+use std::fmt::Write as _;
+use std::fs;
+use std::path::PathBuf;
+use std::sync::OnceLock;
+
+use crate::me::Inside;
+use crate::process::{self, Hang, account, manage_process};
+use crate::state::{Cause, Reason, ThreadInfo};
+use crate::world::World;
+
+/// Names the file for the account, and asks for the process to be managed.
+const ACCOUNT: &str = "CONAN_PRELOAD_ACCOUNT";
+
+/// What libraries are loaded first; the file name of ours begins like this.
+const PRELOADED: &str = "LD_PRELOAD";
+const OURS: &str = "libconan_preload";
+
+/// The exit code of a test that has failed.
+const FAILED: i32 = 101;
+
+/// Threads whose backtraces are taken, at most: each takes a moment.
+const MANY: usize = 64;
+
+/// Where the account goes.
+static PATH: OnceLock<PathBuf> = OnceLock::new();
+
+#[cfg(conan_preload)]
+#[used]
+// SAFETY: libc calls what is here when the library has been loaded, after its
+// own preparations and before `main`.
+#[unsafe(link_section = ".init_array")]
+static LOADED: extern "C" fn() = loaded;
+
+#[cfg(conan_preload)]
+#[used]
+// SAFETY: libc calls what is here when the process ends.
+#[unsafe(link_section = ".fini_array")]
+static ENDED: extern "C" fn() = ended;
+
+extern "C" fn loaded() {
+    let Some(path) = env::var_os(ACCOUNT) else {
+        return;
+    };
+    hide();
+    let path = PATH.get_or_init(|| PathBuf::from(path));
+    if let Err(reason) = manage_process(hung) {
+        let _ = fs::write(path, format!("unavailable {reason}\n"));
+    }
+}
+
+/// Child processes shall know nothing of us.
+fn hide() {
+    let before = env::var(PRELOADED).unwrap_or_default();
+    let is_theirs = |entry: &&str| {
+        let name = entry.rsplit('/').next().unwrap_or_default();
+        !entry.is_empty() && !name.starts_with(OURS)
+    };
+    let rest: Vec<_> = before.split([':', ' ']).filter(is_theirs).collect();
+    // SAFETY: no other thread has been started yet.
+    unsafe {
+        env::remove_var(ACCOUNT);
+        if rest.is_empty() {
+            env::remove_var(PRELOADED);
+        } else {
+            env::set_var(PRELOADED, rest.join(":"));
+        }
+    }
+}
+
+extern "C" fn ended() {
+    let _inside = Inside::enter();
+    if account().is_some()
+        && let Some(path) = PATH.get()
+    {
+        let _ = fs::write(path, text());
+    }
+}
+
+/// What is known at any time.
+fn text() -> String {
+    let mut text = String::new();
+    let Some(account) = account() else {
+        return text;
+    };
+    let _ = writeln!(text, "virtual {}", account.passed);
+    let _ = writeln!(text, "trace {:016x}", account.trace);
+    for (name, reason) in account.inexact {
+        let reason = match reason {
+            Reason::Running => "running",
+            Reason::Blocked => "blocked",
+            Reason::WokeOutside => "woke-outside",
+            Reason::WokenFromOutside => "woken-from-outside",
+        };
+        let _ = writeln!(text, "inexact {reason} {}", one_line(name.as_deref()));
+    }
+    text
+}
+
+fn hung(world: &World, hang: Hang) -> i32 {
+    let mut text = text();
+    let what = match hang {
+        Hang::Blocked => "blocked",
+        Hang::Yielding => "yielding",
+        Hang::Ticking => "ticking",
+    };
+    let _ = writeln!(text, "hang {what}");
+    let threads = world.threads();
+    let alive = threads.iter().filter(|thread| !thread.is_finished);
+    for (index, thread) in alive.enumerate() {
+        let _ = writeln!(text, "thread {}", one_line(thread.name.as_deref()));
+        let _ = writeln!(text, "cause {}", cause(thread, &threads));
+        if let Some(blocked) = thread.blocked {
+            let since = world.now().saturating_sub(blocked.since);
+            let _ = writeln!(text, "since {since}");
+        }
+        let backtrace = (index < MANY).then(|| world.backtrace(thread.id)).flatten();
+        for line in backtrace.iter().flat_map(|text| text.lines()) {
+            let _ = writeln!(text, "|{line}");
+        }
+    }
+    if let Some(path) = PATH.get()
+        && let Err(failure) = fs::write(path, &text)
+    {
+        process::say(&format!(
+            "every thread is suspended for good, and {} cannot be written: {failure}\n",
+            path.display()
+        ));
+    }
+    FAILED
+}
+
+fn cause(thread: &ThreadInfo, threads: &[ThreadInfo]) -> String {
+    match thread.blocked.map(|blocked| blocked.cause) {
+        Some(Cause::Futex(_)) => "futex".to_owned(),
+        Some(Cause::Sleep) => "sleep".to_owned(),
+        Some(Cause::Join(other)) => {
+            let other = threads.iter().find(|info| info.id == other);
+            let name = other.and_then(|other| other.name.as_deref());
+            format!("join {}", one_line(name))
+        }
+        Some(Cause::Park) => "park".to_owned(),
+        None => "yield".to_owned(),
+    }
+}
+
+fn one_line(name: Option<&str>) -> String {
+    name.unwrap_or_default().replace('\n', " ")
+}

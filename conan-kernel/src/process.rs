@@ -1,0 +1,246 @@
+//! The whole process as one world: its first thread is managed, and so is
+//! every thread that comes of it. The owner is a thread of our own, which
+//! moves time on whenever nothing else moves.
+
+use std::ffi::{c_char, c_int};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::{io, thread};
+
+use crate::handover::{Go, Slot, handover};
+use crate::interpose::real_clock;
+use crate::me::{self, Inside};
+use crate::raw;
+use crate::schedule::Fifo;
+use crate::selfcheck::{Unavailable, available};
+use crate::state::{self, ANY_MANAGED, BELL, Reason, State};
+use crate::time::CLOCK_MONOTONIC;
+use crate::watchdog::PERIOD_NS;
+use crate::world::World;
+
+/// Threads that do nothing but yield for so long of virtual time, with no
+/// time-out ahead, wait for something that never comes.
+const YIELDED_LONG_ENOUGH_NS: u64 = 24 * 3600 * 1_000_000_000;
+
+/// So many time-outs, over so long of virtual time, are of threads that only
+/// keep time: what the others wait for never comes.
+const MANY_TIMEOUTS: u64 = 10_000_000;
+const LONG_NS: u64 = 3600 * 1_000_000_000;
+
+/// How long threads that only yield give those outside, in nanoseconds of
+/// real time.
+const YIELD_PAUSE_NS: u64 = 100_000;
+
+/// True once the process was taken over.
+static IS_MANAGED: AtomicBool = AtomicBool::new(false);
+
+/// What came of a managed process so far.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Account {
+    /// Virtual nanoseconds that have passed.
+    pub passed: u64,
+    /// The threads that made the run inexact, by their names, and why; each
+    /// once.
+    pub inexact: Vec<(Option<String>, Reason)>,
+    /// A digest of who ran when: the same for the same run.
+    pub trace: u64,
+}
+
+/// Why nothing will come of a process any more.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Hang {
+    /// Every thread is blocked, with no time-out ahead.
+    Blocked,
+    /// Threads do nothing but yield.
+    Yielding,
+    /// Threads do nothing but wait for time to pass.
+    Ticking,
+}
+
+/// Makes the calling thread a managed one, for the life of the process. It
+/// must be the only one. When nothing can move any more, `hung` looks at the
+/// world and says with which code the process ends.
+pub fn manage_process(
+    hung: impl FnOnce(&World, Hang) -> i32 + Send + 'static,
+) -> Result<(), Unavailable> {
+    available()?;
+    let slot = {
+        let _inside = Inside::enter();
+        state::lock().register(Some("main"))
+    };
+    let owner = thread::Builder::new()
+        .name("conan owner".to_owned())
+        .spawn(move || own(slot, hung));
+    owner.expect("the system starts another thread");
+    // SAFETY: the function may be called in a child between `fork` and `exec`.
+    unsafe { pthread_atfork(None, None, Some(leave_child_alone)) };
+    slot.number.store(raw::thread_number(), Ordering::Relaxed);
+    me::adopt(slot);
+    let _inside = Inside::enter();
+    if handover().begin(slot) == Go::Released {
+        me::become_free();
+    }
+    Ok(())
+}
+
+/// What came of the process so far; nothing if it is not managed.
+pub fn account() -> Option<Account> {
+    if !IS_MANAGED.load(Ordering::Relaxed) {
+        return None;
+    }
+    let _inside = Inside::enter();
+    let state = state::lock();
+    let mut inexact = Vec::new();
+    for one in &state.inexact {
+        let one = (state.threads[one.thread.0].name.clone(), one.reason);
+        if !inexact.contains(&one) {
+            inexact.push(one);
+        }
+    }
+    Some(Account {
+        passed: state.now - state.begun,
+        inexact,
+        trace: state.trace,
+    })
+}
+
+unsafe extern "C" {
+    fn pthread_atfork(
+        prepare: Option<extern "C" fn()>,
+        parent: Option<extern "C" fn()>,
+        child: Option<extern "C" fn()>,
+    ) -> c_int;
+    fn _exit(code: c_int) -> !;
+}
+
+/// A child has one thread, a copy of the one that called `fork`, and none of
+/// ours.
+extern "C" fn leave_child_alone() {
+    IS_MANAGED.store(false, Ordering::Relaxed);
+    ANY_MANAGED.store(false, Ordering::Relaxed);
+    me::dismiss();
+}
+
+fn own(first: &'static Slot, hung: impl FnOnce(&World, Hang) -> i32) {
+    let world = World::open(Fifo).expect("it was found to be possible");
+    {
+        let _inside = Inside::enter();
+        let mut state = state::lock();
+        state.is_process = true;
+        IS_MANAGED.store(true, Ordering::Relaxed);
+        state.make_ready(first.id);
+    }
+    let hang = drive();
+    let _inside = Inside::enter();
+    let code = hung(&world, hang);
+    // SAFETY: nothing of this process is needed any more.
+    unsafe { _exit(code) }
+}
+
+/// Runs the world until nothing can move any more.
+fn drive() -> Hang {
+    let mut pace = None;
+    let mut timeouts = 0;
+    loop {
+        let bell = BELL.load(Ordering::Acquire);
+        let _inside = Inside::enter();
+        let mut state = state::lock();
+        state.horizon = state.now.saturating_add(YIELDED_LONG_ENOUGH_NS);
+        let next = state.choose();
+        drop(state);
+        if let Some(next) = next {
+            handover().run(next);
+        }
+        let mut state = state::lock();
+        if !state.ready.is_empty() {
+            continue;
+        }
+        if state.outside > 0 {
+            let pause = state.pause();
+            let pace = *pace.get_or_insert_with(|| Pace::from(&state));
+            drop(state);
+            raw::wait(&BELL, bell, Some(pause));
+            pace.keep_up(&mut state::lock());
+            continue;
+        }
+        pace = None;
+        let Some(deadline) = state.next_deadline() else {
+            return if state.yielded.is_empty() {
+                Hang::Blocked
+            } else {
+                Hang::Yielding
+            };
+        };
+        state.now = state.now.max(deadline);
+        state.fire_one();
+        timeouts += 1;
+        if timeouts > MANY_TIMEOUTS && state.now - state.begun > LONG_NS {
+            return Hang::Ticking;
+        }
+    }
+}
+
+impl State {
+    /// How long nothing happens, at most, while there are threads outside.
+    fn pause(&self) -> u64 {
+        if !self.yielded.is_empty() {
+            return YIELD_PAUSE_NS;
+        }
+        let ahead = self
+            .next_deadline()
+            .map_or(u64::MAX, |deadline| deadline.saturating_sub(self.now));
+        ahead.clamp(1, PERIOD_NS)
+    }
+}
+
+/// While a thread is outside, in real time, virtual time passes no faster:
+/// a time-out that waits for its work must not come early.
+#[derive(Debug, Clone, Copy)]
+struct Pace {
+    real: u64,
+    now: u64,
+}
+
+impl Pace {
+    fn from(state: &State) -> Self {
+        let now = state.now;
+        let real = real_clock(CLOCK_MONOTONIC);
+        Self { real, now }
+    }
+
+    fn keep_up(self, state: &mut State) {
+        let passed = real_clock(CLOCK_MONOTONIC).saturating_sub(self.real);
+        let due = self.now.saturating_add(passed);
+        let limit = state.next_deadline().unwrap_or(u64::MAX);
+        state.now = state.now.max(due.min(limit));
+        state.fire_one();
+        let mut yielded = std::mem::take(&mut state.yielded);
+        state.ready.append(&mut yielded);
+    }
+}
+
+/// The calling managed thread has a new name. True if that concerns a thread
+/// of the system's that is not its own.
+///
+/// # Safety
+///
+/// The name must end with a zero.
+pub(crate) unsafe fn set_name(slot: &'static Slot, name: *const c_char) -> bool {
+    let _inside = Inside::enter();
+    // SAFETY: the caller vouches for it.
+    let name = unsafe { std::ffi::CStr::from_ptr(name) };
+    let name = name.to_string_lossy().into_owned();
+    let mut state = state::enter(slot);
+    // The owner of any other world has named its threads itself.
+    if state.is_process {
+        state.thread(slot.id).name = Some(name);
+    }
+    drop(state);
+    slot.number.load(Ordering::Relaxed) != raw::thread_number()
+}
+
+/// Says something on standard error, whoever else holds it.
+pub(crate) fn say(text: &str) {
+    use io::Write;
+    let _inside = Inside::enter();
+    let _ = io::stderr().write_all(text.as_bytes());
+}

@@ -1,0 +1,215 @@
+//! What came of a process, as the library has written it.
+
+use std::time::Duration;
+
+/// What came of a process.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Account {
+    /// Its threads were managed.
+    Managed {
+        /// The virtual time that passed.
+        time: Duration,
+        /// Tells one course of events from another.
+        trace: String,
+        /// Why the run was not exact; empty if it was.
+        inexact: Vec<Inexact>,
+        /// How it stood when nothing could move any more.
+        hang: Option<Hang>,
+    },
+    /// They could not be, for this reason.
+    Unmanaged(String),
+}
+
+/// Why a run was not exact.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Inexact {
+    /// What happened.
+    pub reason: Reason,
+    /// The thread's name, if it has one.
+    pub thread: Option<String>,
+}
+
+/// What made a run inexact.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Reason {
+    /// A thread computed or polled for long without a scheduling point.
+    Running,
+    /// A thread was blocked in something that the engine does not see.
+    Blocked,
+    /// A thread woke one that is not managed.
+    WokeOutside,
+    /// A thread was woken by one that is not managed.
+    WokenFromOutside,
+}
+
+/// Nothing will come of the process any more.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Hang {
+    /// Threads still run, but only to yield or to wait for time to pass;
+    /// otherwise every one is suspended for good.
+    pub is_alive: bool,
+    /// The threads, in the order in which they were started.
+    pub threads: Vec<Suspended>,
+}
+
+/// A thread of a hang.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Suspended {
+    /// Its name, if it has one. The system keeps 15 bytes of it.
+    pub name: Option<String>,
+    /// What it waits for.
+    pub cause: Cause,
+    /// For how long, in virtual time.
+    pub waited: Duration,
+    /// Its backtrace, as std prints it.
+    pub backtrace: String,
+}
+
+/// What a suspended thread waits for.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Cause {
+    /// A wake: a lock, a condition variable, a channel.
+    Wake,
+    /// The end of a thread, by its name.
+    Join(Option<String>),
+    /// It yields, again and again.
+    Yield,
+    /// Something else.
+    Other,
+}
+
+impl Account {
+    /// Reads what the library wrote. Nothing if it is not whole: the process
+    /// was ended by force.
+    pub fn parse(text: &str) -> Option<Self> {
+        if let Some(reason) = text.strip_prefix("unavailable ") {
+            return Some(Self::Unmanaged(reason.trim_end().to_owned()));
+        }
+        let mut time = None;
+        let mut trace = String::new();
+        let mut inexact = Vec::new();
+        let mut hang: Option<Hang> = None;
+        for line in text.lines() {
+            let (key, rest) = match line.strip_prefix('|') {
+                Some(frame) => ("|", frame),
+                None => line.split_once(' ').unwrap_or((line, "")),
+            };
+            let thread = hang.as_mut().and_then(|hang| hang.threads.last_mut());
+            match (key, thread) {
+                ("virtual", _) => time = Some(nanoseconds(rest)?),
+                ("trace", _) => rest.clone_into(&mut trace),
+                ("inexact", _) => {
+                    let (reason, name) = rest.split_once(' ').unwrap_or((rest, ""));
+                    let reason = Reason::parse(reason)?;
+                    let thread = named(name);
+                    inexact.push(Inexact { reason, thread });
+                }
+                ("hang", _) => {
+                    let is_alive = rest != "blocked";
+                    let threads = Vec::new();
+                    hang = Some(Hang { is_alive, threads });
+                }
+                ("thread", _) => hang.as_mut()?.threads.push(Suspended {
+                    name: named(rest),
+                    cause: Cause::Other,
+                    waited: Duration::ZERO,
+                    backtrace: String::new(),
+                }),
+                ("cause", Some(thread)) => thread.cause = Cause::parse(rest),
+                ("since", Some(thread)) => thread.waited = nanoseconds(rest)?,
+                ("|", Some(thread)) => {
+                    thread.backtrace.push_str(rest);
+                    thread.backtrace.push('\n');
+                }
+                _ => return None,
+            }
+        }
+        Some(Self::Managed {
+            time: time?,
+            trace,
+            inexact,
+            hang,
+        })
+    }
+}
+
+impl Reason {
+    fn parse(text: &str) -> Option<Self> {
+        match text {
+            "running" => Some(Self::Running),
+            "blocked" => Some(Self::Blocked),
+            "woke-outside" => Some(Self::WokeOutside),
+            "woken-from-outside" => Some(Self::WokenFromOutside),
+            _ => None,
+        }
+    }
+}
+
+impl Cause {
+    fn parse(text: &str) -> Self {
+        match text.split_once(' ').unwrap_or((text, "")) {
+            ("futex", _) => Self::Wake,
+            ("join", name) => Self::Join(named(name)),
+            ("yield", _) => Self::Yield,
+            _ => Self::Other,
+        }
+    }
+}
+
+fn named(name: &str) -> Option<String> {
+    (!name.is_empty()).then(|| name.to_owned())
+}
+
+fn nanoseconds(text: &str) -> Option<Duration> {
+    text.parse().ok().map(Duration::from_nanos)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_account_has_time_inexactness_and_the_threads_of_a_hang() {
+        let text = "virtual 5000000001\ntrace ab\ninexact blocked reader\nhang blocked\n\
+                    thread main\ncause join worker 1\nsince 12\n|   0: a::b\n|      at a.rs:1\n\
+                    thread \ncause futex\nsince 0\n";
+        let thread = |name: Option<&str>, cause, waited, backtrace: &str| Suspended {
+            name: name.map(str::to_owned),
+            cause,
+            waited: Duration::from_nanos(waited),
+            backtrace: backtrace.to_owned(),
+        };
+        let join = Cause::Join(Some("worker 1".to_owned()));
+        let threads = vec![
+            thread(Some("main"), join, 12, "   0: a::b\n      at a.rs:1\n"),
+            thread(None, Cause::Wake, 0, ""),
+        ];
+        let inexact = Inexact {
+            reason: Reason::Blocked,
+            thread: Some("reader".to_owned()),
+        };
+        let expected = Account::Managed {
+            time: Duration::from_nanos(5_000_000_001),
+            trace: "ab".to_owned(),
+            inexact: vec![inexact],
+            hang: Some(Hang {
+                is_alive: false,
+                threads,
+            }),
+        };
+        assert_eq!(Account::parse(text), Some(expected));
+    }
+
+    #[test]
+    fn what_is_cut_off_or_strange_is_no_account() {
+        for text in ["", "virtual", "virtual x\n", "thread a\n", "nonsense 1\n"] {
+            assert_eq!(Account::parse(text), None, "{text:?}");
+        }
+    }
+
+    #[test]
+    fn a_process_that_was_not_managed_says_why() {
+        let account = Account::parse("unavailable no reason\n");
+        assert_eq!(account, Some(Account::Unmanaged("no reason".to_owned())));
+    }
+}

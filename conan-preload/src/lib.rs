@@ -1,0 +1,28 @@
+//! The kernel as a shared library, for processes that know nothing of it:
+//! preloaded into a test binary, it manages all of its threads.
+//!
+//! This crate has the library's bytes, and reads the account that it writes
+//! of a process. The library itself is built from the sources of
+//! `conan-kernel` by the build script.
+
+mod account;
+
+pub use account::{Account, Cause, Hang, Inexact, Reason, Suspended};
+
+/// The shared library; nothing on targets that the kernel does not run on.
+#[cfg(conan_kernel)]
+pub const LIBRARY: Option<&[u8]> = Some(include_bytes!(concat!(
+    env!("OUT_DIR"),
+    "/libconan_preload.so"
+)));
+/// The shared library; nothing on targets that the kernel does not run on.
+#[cfg(not(conan_kernel))]
+pub const LIBRARY: Option<&[u8]> = None;
+
+/// What its file must be called, up to a suffix: it looks for itself in
+/// `LD_PRELOAD`, and removes itself before any child process sees it.
+pub const FILE_STEM: &str = "libconan_preload";
+
+/// The environment variable that names the file for the [`Account`]. Without
+/// it the library does nothing.
+pub const ACCOUNT: &str = "CONAN_PRELOAD_ACCOUNT";
