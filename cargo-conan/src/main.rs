@@ -7,6 +7,7 @@ mod color;
 mod exit;
 mod expand;
 mod explain;
+mod explore;
 mod files;
 mod fmt;
 mod includes;

@@ -15,11 +15,16 @@ const EXPLORE: &str = "CONAN_EXPLORE";
 /// The sequence and the schedule that are run, `name:token`, and nothing else.
 const REPLAY: &str = "CONAN_REPLAY";
 
+/// The name of the only sequence that is run.
+const SEQUENCE: &str = "CONAN_SEQUENCE";
+
 /// What the environment asks for.
 #[derive(Debug)]
 pub(crate) struct Asked {
     settings: Settings,
     exploring: Option<Explore>,
+    /// The only sequence that is run.
+    sequence: Option<String>,
     /// The sequence's name, and the token.
     replay: Option<(String, String)>,
 }
@@ -58,6 +63,7 @@ impl Asked {
         Ok(Self {
             settings,
             exploring,
+            sequence: env::var(SEQUENCE).ok(),
             replay,
         })
     }
@@ -67,14 +73,15 @@ impl Asked {
         self.settings.engine.name() == "virtual"
     }
 
-    /// False if only other sequences are replayed.
+    /// False if only other sequences are to be run.
     pub(crate) fn is_wanted(&self, sequence: &Sequence) -> bool {
-        self.replayed().is_none_or(|name| name == sequence.name)
+        self.only().is_none_or(|name| name == sequence.name)
     }
 
-    /// The name of the sequence that is replayed, if one is.
-    pub(crate) fn replayed(&self) -> Option<&str> {
-        self.replay.as_ref().map(|(name, _)| name.as_str())
+    /// The name of the only sequence that is to be run, if there is such.
+    pub(crate) fn only(&self) -> Option<&str> {
+        let replayed = self.replay.as_ref().map(|(name, _)| name);
+        replayed.or(self.sequence.as_ref()).map(String::as_str)
     }
 
     /// Runs a sequence in the way that is asked for.

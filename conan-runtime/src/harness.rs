@@ -74,9 +74,9 @@ fn run_all(scripts: &[&'static Script], asked: &Asked) -> Result<bool, String> {
         .filter(|(_, sequence)| asked.is_wanted(sequence))
         .collect();
     if chosen.is_empty()
-        && let Some(name) = asked.replayed()
+        && let Some(name) = asked.only()
     {
-        return Err(format!("there is no sequence `{name}` to replay"));
+        return Err(format!("there is no sequence `{name}`"));
     }
     let mut totals = Totals::default();
     let mut has_failed = false;

@@ -13,6 +13,10 @@ use crate::ran::Ran;
 /// one object a line.
 const REPORT_FILE: &str = "CONAN_REPORT";
 
+/// The variable that asks for lines about explorations that are under way.
+#[cfg(conan_kernel)]
+const PROGRESS: &str = "CONAN_PROGRESS";
+
 /// How often an exploration says how far it has come.
 #[cfg(conan_kernel)]
 const PERIOD: Duration = Duration::from_millis(100);
@@ -62,6 +66,7 @@ impl Recorder {
         Progress {
             recorder: self,
             sequence,
+            is_on: self.is_on() && env::var_os(PROGRESS).is_some(),
             last: Instant::now(),
         }
     }
@@ -72,13 +77,14 @@ impl Recorder {
 pub(crate) struct Progress<'r> {
     recorder: &'r Recorder,
     sequence: &'r str,
+    is_on: bool,
     last: Instant,
 }
 
 #[cfg(conan_kernel)]
 impl Progress<'_> {
     pub(crate) fn tell(&mut self, counts: &conan_explore::Counts) {
-        if !self.recorder.is_on() || self.last.elapsed() < PERIOD {
+        if !self.is_on || self.last.elapsed() < PERIOD {
             return;
         }
         self.last = Instant::now();

@@ -36,7 +36,7 @@ pub(crate) struct Place {
 
 impl Place {
     /// For a run of these scripts, under the workspace's target directory.
-    pub(super) fn of_run(workspace: &Workspace, package: Package<'_>, scripts: &[PathBuf]) -> Self {
+    pub(crate) fn of_run(workspace: &Workspace, package: Package<'_>, scripts: &[PathBuf]) -> Self {
         let target = workspace.metadata.target_directory.as_std_path().to_owned();
         // Runs of other scripts may go on at the same time.
         let name = format!(

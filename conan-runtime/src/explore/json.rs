@@ -3,6 +3,7 @@
 use serde_json::{Value, json};
 
 use super::explored::{Explored, Finding, Replayed};
+use crate::report::Totals;
 
 impl Explored {
     /// The exploration as a JSON object.
@@ -30,13 +31,29 @@ impl Explored {
             _ => Value::Null,
         };
         let (index, count) = self.exploring.shard;
+        let unreached: Vec<_> = match &self.finding {
+            Finding::Unreached(spots) => spots.iter().map(|spot| spot.name).collect(),
+            _ => Vec::new(),
+        };
+        // As in the report of a single run, for whoever wants no more.
+        let report = match &self.finding {
+            Finding::Failed(failed) => failed.report.to_json(),
+            _ => json!({ "totals": Totals::default().to_json(), "errors": [] }),
+        };
         json!({
             "script": self.script.path,
             "sequence": self.sequence.name,
             "line": self.sequence.line,
+            "conditions": self.sequence.conditions,
+            "clock": "virtual",
+            "verdict": if self.has_failed() { "failed" } else { "not failed" },
+            "totals": report["totals"],
+            "errors": report["errors"],
+            "inexact": [],
             "exploration": {
                 "verdict": verdict,
                 "reason": reason,
+                "unreached": unreached,
                 "strategy": self.exploring.by.name(),
                 "seed": self.exploring.seed,
                 "asked": self.exploring.to_string(),
