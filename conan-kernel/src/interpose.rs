@@ -226,6 +226,7 @@ unsafe extern "C" fn pthread_create(
     // SAFETY: libc has written the new thread's handle.
     let handle = unsafe { *thread };
     state.by_pthread.insert(handle, slot.id);
+    state.order(creator.id, slot.id);
     await_begin(slot);
     state.make_ready(slot.id);
     drop(decide::pause(state, creator, Doing::Continue));
@@ -279,7 +280,9 @@ unsafe extern "C" fn pthread_join(thread: usize, result: *mut *mut c_void) -> c_
         if let Some(id) = state.by_pthread.remove(&thread) {
             is_managed = true;
             state = decide::pause(state, slot, Doing::Join(id));
-            if state.thread(id).phase != Phase::Finished {
+            if state.thread(id).phase == Phase::Finished {
+                state.order(id, slot.id);
+            } else {
                 state::block(state, slot, Cause::Join(id), None);
             }
         }
