@@ -8,6 +8,7 @@ mod exit;
 mod expand;
 mod explain;
 mod files;
+mod fine;
 mod fmt;
 mod includes;
 mod mutate;
@@ -20,5 +21,8 @@ mod stats;
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
+    if let Some(code) = fine::wrapped() {
+        return code;
+    }
     cli::main().into()
 }

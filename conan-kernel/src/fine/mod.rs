@@ -18,6 +18,7 @@ mod race;
 mod shadow;
 mod sites;
 
+use std::backtrace::Backtrace;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use crate::decide::{self, Doing};
@@ -48,10 +49,20 @@ pub fn forget() {
 }
 
 /// Makes scheduling points of the places in the code that have been seen to
-/// meet since the last time. To be called between worlds. Returns how many.
+/// meet. To be called between worlds. Returns how many there were to look at:
+/// as long as there are any, the next execution may show more.
+///
+/// Left out is where threads merely count references to what they share, and
+/// code of this project's own, as far as functions with hooks have them in.
 pub fn adopt() -> usize {
     let _inside = Inside::enter();
-    state::lock().fine.sites.adopt()
+    let candidates = state::lock().fine.sites.candidates();
+    let judged = sites::fit(candidates);
+    let mut state = state::lock();
+    for (candidate, is_fit) in &judged {
+        state.fine.sites.settle(candidate, *is_fit);
+    }
+    judged.len()
 }
 
 /// How many places in the code are scheduling points.
@@ -270,6 +281,7 @@ fn arrive(touch: Touch) -> Option<Arrived> {
         ..
     } = &mut state.fine;
     shadow.note(number, &touch, clocks, sites);
+    sites.visit(touch.site, || slot.bottom.hidden(Backtrace::force_capture));
     Some(Arrived {
         state,
         number,

@@ -198,6 +198,8 @@ fn bytes(word: usize, start: usize, end: usize) -> u8 {
 
 #[cfg(test)]
 mod tests {
+    use std::backtrace::Backtrace;
+
     use super::{Clocks, Shadow, Sites, Touch, bytes};
     use crate::point::Access;
 
@@ -298,15 +300,23 @@ mod tests {
     }
 
     #[test]
-    fn sites_are_adopted_when_the_owner_says_so() {
+    fn sites_are_adopted_after_a_visit_when_the_owner_says_so() {
         let mut notes = Notes::new();
         notes.note(0, plain(1, 64, Access::Store));
         notes.note(1, plain(2, 64, Access::Store));
+        assert_eq!(notes.2.candidates().len(), 0);
+        notes.2.visit(1, Backtrace::disabled);
+        let candidates = notes.2.candidates();
+        assert_eq!(candidates.len(), 1);
         assert!(!notes.2.is_adopted(1));
-        assert_eq!(notes.2.adopt(), 2);
-        assert!(notes.2.is_adopted(1) && notes.2.is_adopted(2));
-        assert!(!notes.2.is_adopted(3));
-        assert_eq!((notes.2.adopt(), notes.2.adopted()), (0, 2));
+        notes.2.settle(&candidates[0], true);
+        assert!(notes.2.is_adopted(1) && !notes.2.is_adopted(2));
+        assert_eq!((notes.2.adopted(), notes.2.waiting()), (1, 1));
+        notes.2.visit(2, Backtrace::disabled);
+        let candidates = notes.2.candidates();
+        notes.2.settle(&candidates[0], false);
+        assert!(!notes.2.is_adopted(2));
+        assert_eq!((notes.2.adopted(), notes.2.waiting()), (1, 0));
         notes.2.forget();
         assert!(!notes.2.is_adopted(1));
     }

@@ -1,23 +1,41 @@
 //! Places in the code that access memory, by the address to which their hook
 //! returns.
 
+use std::backtrace::Backtrace;
+
 /// Room for so many; a power of two.
 const ROOM: usize = 1 << 13;
 
+/// Crates whose threads' meetings are nobody's business. Parts of them may be
+/// compiled with hooks: generic functions are compiled where they are used.
+const OURS: [&str; 4] = [
+    "conan_kernel",
+    "conan_explore",
+    "conan_runtime",
+    "conan_test",
+];
+
 /// A place in the code.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug)]
 struct Site {
     /// 0 where there is none.
     address: usize,
-    has_met: bool,
-    is_adopted: bool,
+    standing: Standing,
 }
 
-const NONE: Site = Site {
-    address: 0,
-    has_met: false,
-    is_adopted: false,
-};
+#[derive(Debug, Default)]
+enum Standing {
+    /// It has met no other.
+    #[default]
+    Alone,
+    /// It has met another one. The next thread that comes along tells, by its
+    /// stack, what it is.
+    Met(Option<Backtrace>),
+    /// It is a scheduling point.
+    Adopted,
+    /// It is none, whomever it meets.
+    Passed,
+}
 
 /// All that have been seen.
 pub(super) struct Sites {
@@ -25,6 +43,20 @@ pub(super) struct Sites {
     known: usize,
     waiting: usize,
     adopted: usize,
+}
+
+/// A site that may be adopted.
+#[derive(Debug)]
+pub(super) struct Candidate {
+    place: usize,
+    backtrace: Backtrace,
+}
+
+impl Candidate {
+    /// True if it can be a scheduling point.
+    fn is_fit(&self) -> bool {
+        !is_housekeeping(&self.backtrace.to_string())
+    }
 }
 
 impl Sites {
@@ -38,24 +70,38 @@ impl Sites {
     }
 
     pub(super) fn begin(&mut self) {
+        let none = || Site {
+            address: 0,
+            standing: Standing::Alone,
+        };
         if self.table.is_empty() {
-            self.table.resize(ROOM, NONE);
+            self.table.resize_with(ROOM, none);
         }
     }
 
     pub(super) fn forget(&mut self) {
-        self.table.fill(NONE);
-        self.known = 0;
-        self.waiting = 0;
-        self.adopted = 0;
+        *self = Self::new();
     }
 
-    pub(super) fn adopt(&mut self) -> usize {
-        for site in &mut self.table {
-            site.is_adopted |= site.has_met;
-        }
-        self.adopted += self.waiting;
-        std::mem::take(&mut self.waiting)
+    /// The sites that have met and have told what they are.
+    pub(super) fn candidates(&mut self) -> Vec<Candidate> {
+        let sites = self.table.iter_mut().enumerate();
+        let told = sites.filter_map(|(place, site)| match &mut site.standing {
+            Standing::Met(told) => told.take().map(|backtrace| Candidate { place, backtrace }),
+            _ => None,
+        });
+        told.collect()
+    }
+
+    /// Settles what becomes of a candidate.
+    pub(super) fn settle(&mut self, candidate: &Candidate, is_fit: bool) {
+        self.waiting -= 1;
+        self.adopted += usize::from(is_fit);
+        self.table[candidate.place].standing = if is_fit {
+            Standing::Adopted
+        } else {
+            Standing::Passed
+        };
     }
 
     pub(super) fn adopted(&self) -> usize {
@@ -67,29 +113,41 @@ impl Sites {
     }
 
     pub(super) fn is_adopted(&self, address: usize) -> bool {
-        let known = self.place_of(address).map(|index| &self.table[index]);
-        known.is_some_and(|site| site.is_adopted)
+        let known = self.place_of(address).map(|place| &self.table[place]);
+        known.is_some_and(|site| matches!(site.standing, Standing::Adopted))
+    }
+
+    /// A thread is at a site: if that has met another one and nobody has told
+    /// what it is, this one does.
+    pub(super) fn visit(&mut self, address: usize, tell: impl FnOnce() -> Backtrace) {
+        let Some(place) = self.place_of(address) else {
+            return;
+        };
+        if let Standing::Met(told @ None) = &mut self.table[place].standing {
+            *told = Some(tell());
+        }
     }
 
     /// The number of a site. Nothing if there is no room for another one.
     pub(super) fn number(&mut self, address: usize) -> Option<u32> {
-        let index = self.place_of(address)?;
-        if self.table[index].address == 0 {
+        let place = self.place_of(address)?;
+        if self.table[place].address == 0 {
             // A table that is nearly full is slow.
             if self.known > ROOM * 3 / 4 {
                 return None;
             }
             self.known += 1;
-            self.table[index].address = address;
+            self.table[place].address = address;
         }
-        Some(index as u32)
+        Some(place as u32)
     }
 
     /// A site has met another one.
     pub(super) fn meets(&mut self, number: u32) {
-        let site = &mut self.table[number as usize];
-        if !site.has_met {
-            site.has_met = true;
+        if let Some(site) = self.table.get_mut(number as usize)
+            && let Standing::Alone = site.standing
+        {
+            site.standing = Standing::Met(None);
             self.waiting += 1;
         }
     }
@@ -99,8 +157,137 @@ impl Sites {
         let start = super::scatter(address);
         (0..self.table.len())
             .map(|step| start.wrapping_add(step) % ROOM)
-            .find(|&index| {
-                matches!(self.table[index].address, 0) || self.table[index].address == address
-            })
+            .find(|&place| [0, address].contains(&self.table[place].address))
+    }
+}
+
+/// Which of the candidates can be scheduling points. Looks up the names of
+/// functions, which takes its time.
+pub(super) fn fit(candidates: Vec<Candidate>) -> Vec<(Candidate, bool)> {
+    let judged = candidates.into_iter().map(|candidate| {
+        let is_fit = candidate.is_fit();
+        (candidate, is_fit)
+    });
+    judged.collect()
+}
+
+/// True for code of this project's own; and for the counting of references,
+/// which all threads that share something do, in whatever order. The function
+/// that has the hook counts, and those that were made part of it.
+fn is_housekeeping(backtrace: &str) -> bool {
+    innermost(backtrace).iter().any(|name| {
+        let path = name.trim_start_matches(['<', '&']);
+        let is_of = |name: &str| {
+            let rest = path.strip_prefix(name);
+            rest.is_some_and(|rest| rest.starts_with("::"))
+        };
+        let counts = ["alloc::sync::Arc<", "alloc::sync::Weak<"];
+        let counts = counts.iter().any(|counts| path.starts_with(counts));
+        OURS.iter().any(|name| is_of(name))
+            || counts && (name.ends_with(">::drop") || name.ends_with(">::clone"))
+    })
+}
+
+/// The names of the first frame outside the engine: of its function, and
+/// before it those that were made part of it.
+fn innermost(backtrace: &str) -> Vec<&str> {
+    let mut frames: Vec<Vec<&str>> = Vec::new();
+    for line in backtrace.lines() {
+        let text = line.trim_start();
+        let number = text.split_once(':').filter(|(number, _)| {
+            !number.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit())
+        });
+        if let Some((_, name)) = number {
+            frames.push(vec![name.trim()]);
+        } else if !text.starts_with("at ")
+            && let Some(frame) = frames.last_mut()
+        {
+            frame.push(text);
+        }
+    }
+    // The engine's own frames, and what they call, come first.
+    let is_engine = |frame: &Vec<&str>| {
+        let mut names = frame.iter();
+        names.any(|name| name.trim_start_matches('<').starts_with("conan_kernel::"))
+    };
+    let last = frames.iter().position(is_engine);
+    let after = last.map_or(0, |first| {
+        let engine = frames[first..].iter().take_while(|frame| is_engine(frame));
+        first + engine.count()
+    });
+    frames.into_iter().nth(after).unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{innermost, is_housekeeping};
+
+    const ENGINE: &str = "\
+   0: std::backtrace_rs::backtrace::libunwind::trace
+             at /rustc/library/std/src/../../backtrace/src/backtrace/libunwind.rs:117:9
+      std::backtrace::Backtrace::force_capture
+             at /rustc/library/std/src/backtrace.rs:312:9
+   1: conan_kernel::fine::arrive
+             at ./conan-kernel/src/fine/mod.rs:200:9
+   2: conan_kernel::fine::hooks::bits_32::fetch_add
+             at ./conan-kernel/src/fine/hooks.rs:230:1
+";
+
+    fn backtrace(frames: &str) -> String {
+        format!("{ENGINE}{frames}")
+    }
+
+    #[test]
+    fn the_function_with_the_hook_is_the_first_outside_the_engine() {
+        let text = backtrace(
+            "   3: core::sync::atomic::AtomicU32::fetch_add\n\
+             \x20     at /rustc/library/core/src/sync/atomic.rs:1:1\n\
+             \x20     component::Counter::add\n\
+             \x20            at ./src/lib.rs:7:1\n\
+             \x20  4: main\n",
+        );
+        let names = [
+            "core::sync::atomic::AtomicU32::fetch_add",
+            "component::Counter::add",
+        ];
+        assert_eq!(innermost(&text), names);
+        assert!(!is_housekeeping(&text));
+        assert!(innermost("").is_empty());
+    }
+
+    #[test]
+    fn code_of_our_own_is_passed_over_and_code_with_a_similar_name_is_not() {
+        for (name, passed) in [
+            ("conan_runtime::collect::send", true),
+            (
+                "<conan_explore::panics::Panics as core::ops::drop::Drop>::drop",
+                true,
+            ),
+            ("conan_gallery::buffer::Buffer::put", false),
+            ("conan_kernels::f", false),
+        ] {
+            let inlined = format!("   3: std::sync::Mutex<T>::lock\n      {name}\n   4: main\n");
+            assert_eq!(is_housekeeping(&backtrace(&inlined)), passed, "{name}");
+        }
+    }
+
+    #[test]
+    fn whoever_calls_a_shared_function_does_not_count() {
+        let shared = "   3: std::sys::sync::mutex::futex::Mutex::lock\n\
+                      \x20  4: conan_runtime::collect::send\n";
+        assert!(!is_housekeeping(&backtrace(shared)));
+    }
+
+    #[test]
+    fn counting_references_is_passed_over_but_asking_for_the_count_is_not() {
+        let arc = |method: &str| {
+            let arc = "<alloc::sync::Arc<T,A> as core::ops::drop::Drop>";
+            backtrace(&format!(
+                "   3: {arc}::{method}\n      component::f\n   4: main\n"
+            ))
+        };
+        assert!(is_housekeeping(&arc("drop")));
+        let asks = "   3: alloc::sync::Arc<T,A>::strong_count\n";
+        assert!(!is_housekeeping(&backtrace(asks)));
     }
 }
