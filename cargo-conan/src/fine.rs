@@ -18,9 +18,16 @@ const NEXT: &str = "CONAN_FINE_WRAPPER";
 
 /// How the compiler puts hooks in; `conan-kernel` has what they call. All of it
 /// is stable rustc: the passes are part of its LLVM.
-const FLAGS: [&str; 9] = [
-    // First atomic operations become calls, then loads and stores get theirs,
-    // which leaves the ordinary ones; then copies become calls.
+const FLAGS: [&str; 12] = [
+    // No more is optimised than what tells one place in the code from another:
+    // small functions become part of their callers, and local variables leave
+    // the stack. An optimiser in full may read memory where the source does
+    // not, which would look like a race.
+    "-Cno-prepopulate-passes",
+    "-Clto=off",
+    "-Cpasses=always-inline,cgscc(inline),function(sroa,early-cse)",
+    // Then atomic operations become calls, loads and stores get theirs, which
+    // leaves the ordinary ones, and copies become calls.
     "-Cpasses=tsan-module,function(tsan),sancov-module,function(memprof)",
     "-Cllvm-args=-tsan-instrument-func-entry-exit=0",
     "-Cllvm-args=-sanitizer-coverage-level=1",
@@ -29,7 +36,7 @@ const FLAGS: [&str; 9] = [
     "-Cllvm-args=-memprof-instrument-reads=0",
     "-Cllvm-args=-memprof-instrument-writes=0",
     "-Cllvm-args=-memprof-instrument-atomics=0",
-    // Atomic operations that end a function would have no place of their own.
+    // A call that ends a function would return to its caller's.
     "-Cllvm-args=-disable-tail-calls",
 ];
 
@@ -118,7 +125,7 @@ fn wrap(packages: &str, arguments: &[OsString]) -> ExitCode {
         crate_name: env::var("CARGO_CRATE_NAME").unwrap_or_default(),
     };
     if unit.has_hooks(packages, arguments) {
-        compiler.args(FLAGS);
+        compiler.args(FLAGS).args(optimized(arguments));
     }
     match compiler.status() {
         Ok(status) => {
@@ -133,6 +140,31 @@ fn wrap(packages: &str, arguments: &[OsString]) -> ExitCode {
             ExitCode::FAILURE
         }
     }
+}
+
+/// At level 0 functions are not marked as small ones. All atomic operations of
+/// a crate would be made in the same few places. So the level is 1, with all
+/// checks that there would be otherwise.
+fn optimized(arguments: &[OsString]) -> Vec<&'static str> {
+    let is_set = |option: &str| {
+        let mut arguments = arguments.iter().filter_map(|argument| argument.to_str());
+        arguments.any(|argument| {
+            let set = argument.strip_prefix("-C").unwrap_or(argument).trim_start();
+            set.strip_prefix(option)
+                .is_some_and(|rest| rest.is_empty() || rest.starts_with('='))
+        })
+    };
+    if is_set("opt-level") || is_set("-O") {
+        return Vec::new();
+    }
+    let checks = [
+        ("debug-assertions", "-Cdebug-assertions=on"),
+        ("overflow-checks", "-Coverflow-checks=on"),
+    ];
+    let checks = checks.into_iter().filter(|(option, _)| !is_set(option));
+    std::iter::once("-Copt-level=1")
+        .chain(checks.map(|(_, flag)| flag))
+        .collect()
 }
 
 /// What cargo says of the crate that it has compiled.
@@ -163,7 +195,7 @@ mod tests {
     use std::ffi::OsString;
     use std::path::Path;
 
-    use super::{Unit, environment, target};
+    use super::{Unit, environment, optimized, target};
 
     #[track_caller]
     fn check(package: &str, is_primary: bool, arguments: &str, expected: bool) {
@@ -210,6 +242,21 @@ mod tests {
     #[test]
     fn questions_to_the_compiler_are_passed_on() {
         check("", false, "rustc -vV", false);
+    }
+
+    #[test]
+    fn a_build_without_optimisation_gets_a_little_and_keeps_its_checks() {
+        let added = |arguments: &str| {
+            let arguments: Vec<_> = arguments.split(' ').map(OsString::from).collect();
+            optimized(&arguments)
+        };
+        let checks = ["-Cdebug-assertions=on", "-Coverflow-checks=on"];
+        assert_eq!(added("rustc -C debuginfo=2")[1..], checks);
+        assert_eq!(added("rustc -C overflow-checks=off")[1..], checks[..1]);
+        assert_eq!(added("rustc -Cdebug-assertions=off")[1..], checks[1..]);
+        for given in ["-C opt-level=3", "-Copt-level=0", "-O"] {
+            assert!(added(&format!("rustc {given}")).is_empty(), "{given}");
+        }
     }
 
     #[test]

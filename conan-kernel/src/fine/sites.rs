@@ -172,50 +172,48 @@ pub(super) fn fit(candidates: Vec<Candidate>) -> Vec<(Candidate, bool)> {
 }
 
 /// True for code of this project's own; and for the counting of references,
-/// which all threads that share something do, in whatever order. The function
-/// that has the hook counts, and those that were made part of it.
+/// which all threads that share something do, in whatever order.
 fn is_housekeeping(backtrace: &str) -> bool {
-    innermost(backtrace).iter().any(|name| {
-        let path = name.trim_start_matches(['<', '&']);
-        let is_of = |name: &str| {
-            let rest = path.strip_prefix(name);
-            rest.is_some_and(|rest| rest.starts_with("::"))
-        };
-        let counts = ["alloc::sync::Arc<", "alloc::sync::Weak<"];
-        let counts = counts.iter().any(|counts| path.starts_with(counts));
-        OURS.iter().any(|name| is_of(name))
-            || counts && (name.ends_with(">::drop") || name.ends_with(">::clone"))
-    })
+    let functions = innermost(backtrace);
+    let is_ours = functions.last().is_some_and(|name| {
+        let name = name.trim_start_matches(['<', '&']);
+        let crate_name = name.split("::").next();
+        crate_name.is_some_and(|name| OURS.contains(&name))
+    });
+    is_ours
+        || functions.iter().any(|name| {
+            let counts = ["<alloc::sync::Arc<", "<alloc::sync::Weak<"];
+            counts.iter().any(|counts| name.starts_with(counts))
+                && (name.ends_with(">::drop") || name.ends_with(">::clone"))
+        })
 }
 
-/// The names of the first frame outside the engine: of its function, and
-/// before it those that were made part of it.
+/// The function that has the hook: those of the standard library that were
+/// made part of it, and then itself.
 fn innermost(backtrace: &str) -> Vec<&str> {
-    let mut frames: Vec<Vec<&str>> = Vec::new();
-    for line in backtrace.lines() {
-        let text = line.trim_start();
-        let number = text.split_once(':').filter(|(number, _)| {
-            !number.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit())
-        });
-        if let Some((_, name)) = number {
-            frames.push(vec![name.trim()]);
-        } else if !text.starts_with("at ")
-            && let Some(frame) = frames.last_mut()
-        {
-            frame.push(text);
+    let functions = backtrace.lines().filter_map(|line| {
+        let (number, name) = line.split_once(": ")?;
+        number.trim().parse::<u32>().ok()?;
+        Some(name.trim())
+    });
+    let path = |name: &str| name.trim_start_matches(['<', '&']).to_owned();
+    let is_engine = |name: &&str| path(name).starts_with("conan_kernel::");
+    let is_library = |name: &&str| {
+        let path = path(name);
+        let library = ["std::", "core::", "alloc::"];
+        library.iter().any(|library| path.starts_with(library))
+    };
+    // The engine's own functions come first, and before them what they call.
+    let functions = functions.skip_while(|name| !is_engine(name));
+    let mut functions = functions.skip_while(is_engine);
+    let mut innermost = Vec::new();
+    for name in functions.by_ref() {
+        innermost.push(name);
+        if !is_library(&name) {
+            break;
         }
     }
-    // The engine's own frames, and what they call, come first.
-    let is_engine = |frame: &Vec<&str>| {
-        let mut names = frame.iter();
-        names.any(|name| name.trim_start_matches('<').starts_with("conan_kernel::"))
-    };
-    let last = frames.iter().position(is_engine);
-    let after = last.map_or(0, |first| {
-        let engine = frames[first..].iter().take_while(|frame| is_engine(frame));
-        first + engine.count()
-    });
-    frames.into_iter().nth(after).unwrap_or_default()
+    innermost
 }
 
 #[cfg(test)]
@@ -223,9 +221,7 @@ mod tests {
     use super::{innermost, is_housekeeping};
 
     const ENGINE: &str = "\
-   0: std::backtrace_rs::backtrace::libunwind::trace
-             at /rustc/library/std/src/../../backtrace/src/backtrace/libunwind.rs:117:9
-      std::backtrace::Backtrace::force_capture
+   0: std::backtrace::Backtrace::force_capture
              at /rustc/library/std/src/backtrace.rs:312:9
    1: conan_kernel::fine::arrive
              at ./conan-kernel/src/fine/mod.rs:200:9
@@ -233,24 +229,24 @@ mod tests {
              at ./conan-kernel/src/fine/hooks.rs:230:1
 ";
 
-    fn backtrace(frames: &str) -> String {
+    fn backtrace(functions: &[&str]) -> String {
+        let frames = functions.iter().enumerate().map(|(index, name)| {
+            let number = index + 3;
+            format!("{number:4}: {name}\n             at ./src/lib.rs:1:1\n")
+        });
+        let frames: String = frames.collect();
         format!("{ENGINE}{frames}")
     }
 
     #[test]
-    fn the_function_with_the_hook_is_the_first_outside_the_engine() {
-        let text = backtrace(
-            "   3: core::sync::atomic::AtomicU32::fetch_add\n\
-             \x20     at /rustc/library/core/src/sync/atomic.rs:1:1\n\
-             \x20     component::Counter::add\n\
-             \x20            at ./src/lib.rs:7:1\n\
-             \x20  4: main\n",
-        );
-        let names = [
-            "core::sync::atomic::AtomicU32::fetch_add",
+    fn the_function_with_the_hook_is_the_first_outside_the_library() {
+        let functions = [
+            "<core::sync::atomic::AtomicU32>::fetch_add",
             "component::Counter::add",
+            "main",
         ];
-        assert_eq!(innermost(&text), names);
+        let text = backtrace(&functions);
+        assert_eq!(innermost(&text), functions[..2]);
         assert!(!is_housekeeping(&text));
         assert!(innermost("").is_empty());
     }
@@ -266,28 +262,27 @@ mod tests {
             ("conan_gallery::buffer::Buffer::put", false),
             ("conan_kernels::f", false),
         ] {
-            let inlined = format!("   3: std::sync::Mutex<T>::lock\n      {name}\n   4: main\n");
-            assert_eq!(is_housekeeping(&backtrace(&inlined)), passed, "{name}");
+            let text = backtrace(&["std::sync::poison::mutex::Mutex<T>::lock", name, "main"]);
+            assert_eq!(is_housekeeping(&text), passed, "{name}");
         }
     }
 
     #[test]
-    fn whoever_calls_a_shared_function_does_not_count() {
-        let shared = "   3: std::sys::sync::mutex::futex::Mutex::lock\n\
-                      \x20  4: conan_runtime::collect::send\n";
-        assert!(!is_housekeeping(&backtrace(shared)));
+    fn who_calls_the_function_does_not_count() {
+        let text = backtrace(&["component::Counter::add", "conan_runtime::template::call"]);
+        assert!(!is_housekeeping(&text));
     }
 
     #[test]
     fn counting_references_is_passed_over_but_asking_for_the_count_is_not() {
-        let arc = |method: &str| {
-            let arc = "<alloc::sync::Arc<T,A> as core::ops::drop::Drop>";
-            backtrace(&format!(
-                "   3: {arc}::{method}\n      component::f\n   4: main\n"
-            ))
-        };
-        assert!(is_housekeeping(&arc("drop")));
-        let asks = "   3: alloc::sync::Arc<T,A>::strong_count\n";
-        assert!(!is_housekeeping(&backtrace(asks)));
+        let drops = "<alloc::sync::Arc<T,A> as core::ops::drop::Drop>::drop";
+        assert!(is_housekeeping(&backtrace(&[
+            "core::sync::atomic::atomic_sub",
+            drops,
+            "f"
+        ])));
+        let asks = "alloc::sync::Arc<T,A>::strong_count";
+        assert!(!is_housekeeping(&backtrace(&[asks, "f"])));
+        assert!(!is_housekeeping(&backtrace(&["f", drops])));
     }
 }
