@@ -43,7 +43,7 @@ pub use explorer::{Bound, Counts, End, Exploration, Explorer, Found, Replayed, r
 pub use failure::{Failure, Panic, Stuck, Suspended, Waits, Why};
 pub use prng::Prng;
 pub use program::{Outcome, Program, Verdict};
-pub use race::{Raced, Racer, line_of_access};
+pub use race::{Raced, Racer};
 pub use schedule::Schedule;
 pub use search::{Bounds, Dfs, Fixed, History, Pct, Pos, Progress, Random, Search};
 pub use shrink::Shrunk;

@@ -3,7 +3,7 @@
 use std::fmt;
 
 use conan_kernel::Access;
-use conan_kernel::fine::{Race, Racing};
+use conan_kernel::fine::{Race, Racing, line_of_access};
 
 use crate::failure::shown;
 
@@ -88,55 +88,5 @@ impl fmt::Display for Racer {
             Some(line) => write!(f, " at {line}"),
             None => Ok(()),
         }
-    }
-}
-
-/// The line of source code that makes an access to memory, by the backtrace
-/// that was taken there: the innermost that is neither the engine's nor of the
-/// standard library.
-pub fn line_of_access(backtrace: &str) -> Option<String> {
-    let mut name = "";
-    for line in backtrace.lines() {
-        let text = line.trim();
-        let Some(place) = text.strip_prefix("at ") else {
-            let number = text.split_once(": ");
-            let number = number.filter(|(number, _)| number.parse::<u32>().is_ok());
-            name = number.map_or(text, |(_, name)| name);
-            continue;
-        };
-        let path = name.trim_start_matches(['<', '&']);
-        let mut others = ["conan_kernel::", "std::", "core::", "alloc::"].iter();
-        let is_library = place.starts_with("/rustc/") || place.contains("/library/core/src/");
-        if !is_library && !others.any(|other| path.starts_with(other)) {
-            return Some(place.to_owned());
-        }
-    }
-    None
-}
-
-#[cfg(test)]
-mod tests {
-    use super::line_of_access;
-
-    #[test]
-    fn the_line_is_the_first_of_the_component() {
-        let backtrace = "\
-   0: std::backtrace::Backtrace::force_capture
-             at /rustc/59807616e1/library/std/src/backtrace.rs:312:9
-   1: conan_kernel::fine::arrive
-             at ./conan-kernel/src/fine/mod.rs:200:9
-   2: core::ptr::write
-             at /rustc/59807616e1/library/core/src/ptr/mod.rs:1500:9
-      <component::Slot as core::default::Default>::put
-             at ./src/slot.rs:7:18
-   3: component::main
-             at ./src/main.rs:1:1
-";
-        assert_eq!(
-            line_of_access(backtrace).as_deref(),
-            Some("./src/slot.rs:7:18")
-        );
-        assert_eq!(line_of_access("   0: f\n"), None);
-        assert_eq!(line_of_access(""), None);
     }
 }

@@ -13,6 +13,7 @@
 //! the same.
 
 mod clocks;
+mod frames;
 mod hooks;
 mod race;
 mod shadow;
@@ -28,6 +29,7 @@ use crate::point::Access;
 use crate::state::{self, State};
 
 use self::clocks::Clocks;
+pub use self::frames::line_of_access;
 pub(crate) use self::race::Races;
 pub use self::race::{Race, Racing};
 use self::shadow::Shadow;

@@ -3,17 +3,10 @@
 
 use std::backtrace::Backtrace;
 
+use super::frames::{Frame, innermost};
+
 /// Room for so many; a power of two.
 const ROOM: usize = 1 << 13;
-
-/// Crates whose threads' meetings are nobody's business. Parts of them may be
-/// compiled with hooks: generic functions are compiled where they are used.
-const OURS: [&str; 4] = [
-    "conan_kernel",
-    "conan_explore",
-    "conan_runtime",
-    "conan_test",
-];
 
 /// A place in the code.
 #[derive(Debug)]
@@ -175,114 +168,5 @@ pub(super) fn fit(candidates: Vec<Candidate>) -> Vec<(Candidate, bool)> {
 /// which all threads that share something do, in whatever order.
 fn is_housekeeping(backtrace: &str) -> bool {
     let functions = innermost(backtrace);
-    let is_ours = functions.last().is_some_and(|name| {
-        let name = name.trim_start_matches(['<', '&']);
-        let crate_name = name.split("::").next();
-        crate_name.is_some_and(|name| OURS.contains(&name))
-    });
-    is_ours
-        || functions.iter().any(|name| {
-            let counts = ["<alloc::sync::Arc<", "<alloc::sync::Weak<"];
-            counts.iter().any(|counts| name.starts_with(counts))
-                && (name.ends_with(">::drop") || name.ends_with(">::clone"))
-        })
-}
-
-/// The function that has the hook: those of the standard library that were
-/// made part of it, and then itself.
-fn innermost(backtrace: &str) -> Vec<&str> {
-    let functions = backtrace.lines().filter_map(|line| {
-        let (number, name) = line.split_once(": ")?;
-        number.trim().parse::<u32>().ok()?;
-        Some(name.trim())
-    });
-    let path = |name: &str| name.trim_start_matches(['<', '&']).to_owned();
-    let is_engine = |name: &&str| path(name).starts_with("conan_kernel::");
-    let is_library = |name: &&str| {
-        let path = path(name);
-        let library = ["std::", "core::", "alloc::"];
-        library.iter().any(|library| path.starts_with(library))
-    };
-    // The engine's own functions come first, and before them what they call.
-    let functions = functions.skip_while(|name| !is_engine(name));
-    let mut functions = functions.skip_while(is_engine);
-    let mut innermost = Vec::new();
-    for name in functions.by_ref() {
-        innermost.push(name);
-        if !is_library(&name) {
-            break;
-        }
-    }
-    innermost
-}
-
-#[cfg(test)]
-mod tests {
-    use super::{innermost, is_housekeeping};
-
-    const ENGINE: &str = "\
-   0: std::backtrace::Backtrace::force_capture
-             at /rustc/library/std/src/backtrace.rs:312:9
-   1: conan_kernel::fine::arrive
-             at ./conan-kernel/src/fine/mod.rs:200:9
-   2: conan_kernel::fine::hooks::bits_32::fetch_add
-             at ./conan-kernel/src/fine/hooks.rs:230:1
-";
-
-    fn backtrace(functions: &[&str]) -> String {
-        let frames = functions.iter().enumerate().map(|(index, name)| {
-            let number = index + 3;
-            format!("{number:4}: {name}\n             at ./src/lib.rs:1:1\n")
-        });
-        let frames: String = frames.collect();
-        format!("{ENGINE}{frames}")
-    }
-
-    #[test]
-    fn the_function_with_the_hook_is_the_first_outside_the_library() {
-        let functions = [
-            "<core::sync::atomic::AtomicU32>::fetch_add",
-            "component::Counter::add",
-            "main",
-        ];
-        let text = backtrace(&functions);
-        assert_eq!(innermost(&text), functions[..2]);
-        assert!(!is_housekeeping(&text));
-        assert!(innermost("").is_empty());
-    }
-
-    #[test]
-    fn code_of_our_own_is_passed_over_and_code_with_a_similar_name_is_not() {
-        for (name, passed) in [
-            ("conan_runtime::collect::send", true),
-            (
-                "<conan_explore::panics::Panics as core::ops::drop::Drop>::drop",
-                true,
-            ),
-            ("conan_gallery::buffer::Buffer::put", false),
-            ("conan_kernels::f", false),
-        ] {
-            let text = backtrace(&["std::sync::poison::mutex::Mutex<T>::lock", name, "main"]);
-            assert_eq!(is_housekeeping(&text), passed, "{name}");
-        }
-    }
-
-    #[test]
-    fn who_calls_the_function_does_not_count() {
-        let text = backtrace(&["component::Counter::add", "conan_runtime::template::call"]);
-        assert!(!is_housekeeping(&text));
-    }
-
-    #[test]
-    fn counting_references_is_passed_over_but_asking_for_the_count_is_not() {
-        let drops = "<alloc::sync::Arc<T,A> as core::ops::drop::Drop>::drop";
-        assert!(is_housekeeping(&backtrace(&[
-            "core::sync::atomic::atomic_sub",
-            drops,
-            "f"
-        ])));
-        let asks = "alloc::sync::Arc<T,A>::strong_count";
-        assert!(!is_housekeeping(&backtrace(&[asks, "f"])));
-        assert!(!is_housekeeping(&backtrace(&["f", drops])));
-    }
+    functions.last().is_some_and(Frame::is_ours) || functions.iter().any(Frame::counts_references)
 }
