@@ -2,8 +2,9 @@
 
 use std::collections::HashSet;
 
-use conan_kernel::stay_aboard;
+use conan_kernel::{fine, stay_aboard};
 
+use crate::learning::{Learning, learn};
 use crate::program::{Outcome, Program, Verdict};
 use crate::schedule::Schedule;
 use crate::search::{Bounds, Progress, Replay, Search};
@@ -82,14 +83,16 @@ pub enum Bound {
     /// Whoever watches it.
     Stopped,
     /// The search has come to its end, but some executions were not exact, or
-    /// went another way though the same was decided. There may be more.
+    /// went another way though the same was decided, or came to places where
+    /// threads meet that were not known before. There may be more.
     NotExact,
 }
 
 /// What an exploration has done so far.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub struct Counts {
-    /// Executions, not counting those for making a schedule simpler.
+    /// Executions, with those in which it was learned where threads meet, and
+    /// without those for making a schedule simpler.
     pub executions: u64,
     /// Different schedules among them.
     pub schedules: u64,
@@ -105,6 +108,25 @@ pub struct Counts {
     pub redundant: u64,
     /// How many schedules there are, as the search estimates it.
     pub estimate: Option<f64>,
+}
+
+impl Counts {
+    /// Counts an execution.
+    fn add(&mut self, schedule: &Schedule, seen: &mut HashSet<u64>, is_exact: bool) -> Progress {
+        schedule.with(|search, trace| {
+            let progress = search.end(trace);
+            let decisions = trace.taken().len() as u64;
+            self.executions += 1;
+            self.schedules += u64::from(seen.insert(trace.hash()));
+            self.decisions += decisions;
+            self.longest = self.longest.max(decisions);
+            self.inexact += u64::from(!is_exact);
+            self.diverged += u64::from(search.has_diverged());
+            self.redundant += u64::from(search.was_redundant());
+            self.estimate = search.estimate();
+            progress
+        })
+    }
 }
 
 /// A failure, and how to get there.
@@ -205,18 +227,24 @@ impl Explorer {
     ) -> Exploration<P::Failure> {
         let mut counts = Counts::default();
         let mut seen = HashSet::new();
+        if let Some(end) = self.learn(program, &mut counts, &mut seen, &mut goes_on) {
+            return Exploration { end, counts };
+        }
+        let learned = counts.executions;
         let end = loop {
-            let number = self.shard.number(counts.executions);
-            if number >= self.executions {
+            let number = self.shard.number(counts.executions - learned);
+            if learned + number >= self.executions {
                 break End::BoundReached(Bound::Executions);
             }
             self.schedule.begin(number);
             let verdict = program.execute(self.schedule.clone());
-            let progress = self.count(&mut counts, &mut seen, verdict.is_exact);
+            let progress = counts.add(&self.schedule, &mut seen, verdict.is_exact);
             match verdict.outcome {
                 Outcome::Impossible(reason) => break End::Impossible(reason),
                 Outcome::Failed(failure) => {
-                    break self.found(program, failure, number, verdict.is_exact);
+                    let found = (failure, verdict.is_exact);
+                    let execution = learned + number;
+                    break self.found(program, found, execution, &self.schedule, self.spurious);
                 }
                 Outcome::Passed => {}
             }
@@ -230,24 +258,40 @@ impl Explorer {
         Exploration { end, counts }
     }
 
-    fn count(&self, counts: &mut Counts, seen: &mut HashSet<u64>, is_exact: bool) -> Progress {
-        self.schedule.with(|search, trace| {
-            let progress = search.end(trace);
-            let decisions = trace.taken().len() as u64;
-            counts.executions += 1;
-            counts.schedules += u64::from(seen.insert(trace.hash()));
-            counts.decisions += decisions;
-            counts.longest = counts.longest.max(decisions);
-            counts.inexact += u64::from(!is_exact);
-            counts.diverged += u64::from(search.has_diverged());
-            counts.redundant += u64::from(search.was_redundant());
-            counts.estimate = search.estimate();
-            progress
-        })
+    /// Learns where threads meet, if code has hooks. Returns how it came to an
+    /// end before the search could begin, if it did.
+    fn learn<P: Program>(
+        &self,
+        program: &P,
+        counts: &mut Counts,
+        seen: &mut HashSet<u64>,
+        goes_on: &mut impl FnMut(&Counts) -> bool,
+    ) -> Option<End<P::Failure>> {
+        let mut learning = Learning::begin()?;
+        while let Some(schedule) = learning.next() {
+            if counts.executions == self.executions {
+                return Some(End::BoundReached(Bound::Executions));
+            }
+            let verdict = program.execute(schedule.clone());
+            counts.add(&schedule, seen, verdict.is_exact);
+            match verdict.outcome {
+                Outcome::Impossible(reason) => return Some(End::Impossible(reason)),
+                Outcome::Failed(failure) => {
+                    let found = (failure, verdict.is_exact);
+                    let execution = counts.executions - 1;
+                    return Some(self.found(program, found, execution, &schedule, 0));
+                }
+                Outcome::Passed => learning.has_passed(),
+            }
+            if !goes_on(counts) {
+                return Some(End::BoundReached(Bound::Stopped));
+            }
+        }
+        None
     }
 
     fn exhausted<F>(&self, counts: &Counts) -> End<F> {
-        if counts.inexact + counts.diverged > 0 {
+        if counts.inexact + counts.diverged > 0 || fine::waiting() > 0 {
             return End::BoundReached(Bound::NotExact);
         }
         End::Exhausted {
@@ -259,17 +303,18 @@ impl Explorer {
     fn found<P: Program>(
         &self,
         program: &P,
-        failure: P::Failure,
+        (failure, is_exact): (P::Failure, bool),
         execution: u64,
-        is_exact: bool,
+        schedule: &Schedule,
+        spurious: u32,
     ) -> End<P::Failure> {
-        let trace = self.schedule.trace();
-        let shrunk = shrink(program, &failure, &trace, self.spurious, self.replays);
+        let trace = schedule.trace();
+        let shrunk = shrink(program, &failure, &trace, spurious, self.replays);
         End::Failed(Box::new(Found {
             failure,
             execution,
             is_exact,
-            token: Token::of(&trace, self.spurious),
+            token: Token::of(&trace, spurious),
             trace,
             shrunk,
         }))
@@ -279,6 +324,7 @@ impl Explorer {
 /// Executes a program once more, with the decisions that a token stands for,
 /// and the default after them.
 pub fn replay<P: Program>(program: &P, token: &Token) -> Replayed<P::Failure> {
+    learn(program);
     let schedule = Schedule::new(Replay::new(token.choices.clone()), token.spurious);
     schedule.begin(0);
     let verdict = program.execute(schedule.clone());

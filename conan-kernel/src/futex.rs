@@ -66,7 +66,9 @@ fn wait(
     let _inside = Inside::enter();
     let address = word.as_ptr() as usize;
     let mut state = decide::pause(state::enter(slot), slot, Doing::Wait(address));
+    let number = state.thread(slot.id).course.number;
     if word.load(Ordering::SeqCst) != value {
+        state.fine.acquires(number, address);
         return EAGAIN;
     }
     let deadline = until.map(|(ns, is_point, realtime)| match (is_point, realtime) {
@@ -79,7 +81,12 @@ fn wait(
         return 0;
     }
     state.thread(slot.id).bitset = bitset;
-    match state::block(state, slot, Cause::Futex(address), deadline) {
+    let wake = state::block(state, slot, Cause::Futex(address), deadline);
+    if wake.is_some() && decide::is_preempting() {
+        // It may take a lock now, out of sight.
+        state::lock().fine.acquires(number, address);
+    }
+    match wake {
         Some(Wake {
             timed_out: true, ..
         }) => ETIMEDOUT,
@@ -142,6 +149,10 @@ fn wake_managed(slot: Option<&'static Slot>, address: usize, count: usize, bitse
     };
     let by = slot.map(|slot| slot.id);
     let tag = by.map_or(0, |id| state.thread(id).tag);
+    if let Some(id) = by {
+        let number = state.thread(id).course.number;
+        state.fine.releases(number, address);
+    }
     let at = state.now;
     let wake = Wake {
         by,

@@ -24,6 +24,7 @@ mod crew;
 mod decide;
 mod executable;
 mod fair;
+pub mod fine;
 mod futex;
 mod handover;
 mod interpose;

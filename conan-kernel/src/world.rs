@@ -6,6 +6,7 @@ use std::{io, thread};
 
 use crate::aboard::Aboard;
 use crate::crew::{self, Crew};
+use crate::fine::Race;
 use crate::handover::{Slot, handover};
 use crate::interpose::{await_begin, enter_managed, real_clock};
 use crate::me::{self, Inside};
@@ -75,6 +76,8 @@ impl World {
         assert!(!state.open, "a thread has one world at a time");
         state.open = true;
         state.deciding.begin(&strategy);
+        state.fine.begin(strategy.preempts());
+        state.races.clear();
         state.strategy = Some(Box::new(strategy));
         state.now = state.now.max(real_now);
         state.begun = state.now;
@@ -170,6 +173,7 @@ impl World {
                 let _inside = Inside::enter();
                 let mut state = state::lock();
                 state.horizon = horizon;
+                state.fine.rests();
                 let next = state.choose();
                 drop(state);
                 if let Some(next) = next {
@@ -381,6 +385,15 @@ impl World {
     pub fn last_wake_call(&self, address: usize) -> Option<WakeCall> {
         let _inside = Inside::enter();
         state::lock().last_wake_call(address)
+    }
+
+    /// The data races that have been seen, in code with hooks.
+    pub fn races(&self) -> Vec<Race> {
+        let told = {
+            let _inside = Inside::enter();
+            state::lock().races()
+        };
+        told.into_iter().map(|race| race()).collect()
     }
 
     /// Why the run was not exact so far; nothing if it was.

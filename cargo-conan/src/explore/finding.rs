@@ -83,7 +83,11 @@ impl Finding {
     /// Adds another part.
     pub(super) fn join(&mut self, other: Self) -> Result<(), String> {
         let (own, theirs) = (&self.value["exploration"], &other.value["exploration"]);
-        if self.of != other.of || ["strategy", "seed"].iter().any(|key| own[key] != theirs[key]) {
+        if self.of != other.of
+            || ["strategy", "seed"]
+                .iter()
+                .any(|key| own[key] != theirs[key])
+        {
             return Err("this is a part of another exploration".to_owned());
         }
         if let Some(part) = self.parts.intersection(&other.parts).next() {
@@ -168,7 +172,11 @@ impl Finding {
             Some("exhausted") if is_whole => "exhausted: every schedule was run".to_owned(),
             Some("exhausted") => "exhausted: every schedule of these parts was run".to_owned(),
             Some("unreached") => {
-                let names: Vec<_> = exploration["unreached"].as_array().into_iter().flatten().collect();
+                let names: Vec<_> = exploration["unreached"]
+                    .as_array()
+                    .into_iter()
+                    .flatten()
+                    .collect();
                 let names: Vec<_> = names.iter().filter_map(|name| name.as_str()).collect();
                 format!("FAILED: no execution has come to `{}`", names.join("`, `"))
             }

@@ -78,7 +78,10 @@ impl Jobs<'_> {
                 parts[*place].push(part);
                 *place += 1;
                 progress.done(job, *place);
-                while let Some(done) = parts.get_mut(shown).filter(|p| p.len() as u64 == self.count) {
+                while let Some(done) = parts
+                    .get_mut(shown)
+                    .filter(|p| p.len() as u64 == self.count)
+                {
                     let finding = self.joined(std::mem::take(done));
                     progress.around(|| found(finding));
                     shown += 1;
@@ -108,10 +111,9 @@ impl Jobs<'_> {
             clock: None,
             ticktime: self.ticktime,
         };
-        let reports = scratch.root.join(format!(
-            "explored-{}-{job}.jsonl",
-            std::process::id()
-        ));
+        let reports = scratch
+            .root
+            .join(format!("explored-{}-{job}.jsonl", std::process::id()));
         interrupt::remove_with_us(&reports);
         let mut driver = Driver::new(&self.prepared.driver, scratch, &clock)
             .told("CONAN_EXPLORE", self.request.words(job, self.count))

@@ -99,7 +99,11 @@ pub(crate) fn explore(args: &ExploreArgs) -> Stop<()> {
         has_failed |= finding.has_failed();
         print(&finding, args.message_format, std::mem::take(&mut is_first));
     })?;
-    if has_failed { Err(Exit::Failed) } else { Ok(()) }
+    if has_failed {
+        Err(Exit::Failed)
+    } else {
+        Ok(())
+    }
 }
 
 fn print(finding: &Finding, format: Format, is_first: bool) {
@@ -139,8 +143,8 @@ pub(crate) fn replay(args: &ReplayArgs) -> Stop<()> {
         clock: None,
         ticktime: args.ticktime,
     };
-    let mut driver = Driver::new(&prepared.driver, &prepared.scratch, &clock)
-        .told("CONAN_REPLAY", &args.token);
+    let mut driver =
+        Driver::new(&prepared.driver, &prepared.scratch, &clock).told("CONAN_REPLAY", &args.token);
     if args.threads {
         driver = driver.told("CONAN_HANDOVER", "threads");
     }
@@ -197,7 +201,11 @@ fn debug(debugger: &str, prepared: &Prepared, args: &ReplayArgs) -> Stop<()> {
     let status = command
         .status()
         .map_err(|failure| error(format_args!("cannot start {program}: {failure}")))?;
-    if status.success() { Ok(()) } else { Err(Exit::Failed) }
+    if status.success() {
+        Ok(())
+    } else {
+        Err(Exit::Failed)
+    }
 }
 
 /// Joins what parts of an exploration have found.
@@ -221,9 +229,16 @@ pub(crate) fn merge(args: &MergeArgs) -> Stop<()> {
     let missing: BTreeSet<u64> = found.iter().flat_map(Finding::missing).collect();
     if !missing.is_empty() && args.message_format == Format::Human {
         let missing: Vec<String> = missing.iter().map(u64::to_string).collect();
-        output::out(format_args!("\nparts that are missing: {}\n", missing.join(", ")));
+        output::out(format_args!(
+            "\nparts that are missing: {}\n",
+            missing.join(", ")
+        ));
     }
-    if has_failed { Err(Exit::Failed) } else { Ok(()) }
+    if has_failed {
+        Err(Exit::Failed)
+    } else {
+        Ok(())
+    }
 }
 
 /// The findings in a file of `explore --message-format json`.
@@ -235,7 +250,10 @@ fn read(path: &Path) -> Stop<Vec<Finding>> {
         fs::read_to_string(path)
     };
     let text = text.map_err(|failure| error(format_args!("cannot read {shown}: {failure}")))?;
-    let lines = text.lines().enumerate().filter(|(_, line)| !line.is_empty());
+    let lines = text
+        .lines()
+        .enumerate()
+        .filter(|(_, line)| !line.is_empty());
     let findings: Vec<_> = lines
         .map(|(number, line)| {
             let value = serde_json::from_str(line).ok();

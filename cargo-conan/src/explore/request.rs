@@ -43,9 +43,15 @@ pub(super) fn request(args: &ExploreArgs) -> Stop<Request> {
     };
     add("seconds", args.seconds.map(|seconds| seconds.to_string()));
     add("seed", args.seed.map(|seed| seed.to_string()));
-    add("preemptions", args.preemptions.map(|bound| bound.to_string()));
+    add(
+        "preemptions",
+        args.preemptions.map(|bound| bound.to_string()),
+    );
     add("depth", args.depth.map(|depth| depth.to_string()));
-    add("spurious", args.spurious.map(|spurious| spurious.to_string()));
+    add(
+        "spurious",
+        args.spurious.map(|spurious| spurious.to_string()),
+    );
     add("steps", args.steps.map(|steps| steps.to_string()));
     if args.preemptions.is_some() && args.strategy != "dfs" {
         return Err(error("`--preemptions` is for `--strategy dfs`"));

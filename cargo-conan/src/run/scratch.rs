@@ -123,7 +123,7 @@ fn main(scripts: &[PathBuf]) -> String {
 }
 
 /// Tells one list of scripts from another (FNV-1a, folded to 32 bits).
-fn digest(text: &str) -> u32 {
+pub(crate) fn digest(text: &str) -> u32 {
     let start = 0xcbf2_9ce4_8422_2325_u64;
     let step = |hash: u64, byte: u8| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3);
     let hash = text.bytes().fold(start, step);

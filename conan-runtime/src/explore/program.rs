@@ -197,16 +197,16 @@ impl Sequenced {
         let noting = Noting {
             program: self,
             steps: Arc::clone(&steps),
+            passed: RefCell::default(),
         };
         let replayed = conan_explore::replay(&noting, token);
         let report = match replayed.verdict.outcome {
-            Outcome::Failed(report) => report,
-            // What `Noting` says is always called a failure.
-            Outcome::Passed | Outcome::Impossible(_) => unreachable!("there is a report"),
+            Outcome::Failed(report) => Some(report),
+            Outcome::Passed | Outcome::Impossible(_) => noting.passed.take(),
         };
         Replayed {
             steps: steps.table(&self.script.codes()),
-            report,
+            report: report.expect("the last execution has a report"),
             fits: replayed.fits,
         }
     }
@@ -222,13 +222,7 @@ impl Program for Sequenced {
     type Failure = Report;
 
     fn execute(&self, schedule: Schedule) -> Verdict<Report> {
-        let report = self.execute_noting(schedule, None);
-        let is_exact = report.inexact.is_empty();
-        let outcome = match report.verdict() {
-            Judged::Passed => Outcome::Passed,
-            Judged::Failed => Outcome::Failed(report),
-        };
-        Verdict { outcome, is_exact }
+        judged(self.execute_noting(schedule, None), |_| ())
     }
 
     fn are_alike(&self, one: &Report, other: &Report) -> bool {
@@ -236,23 +230,34 @@ impl Program for Sequenced {
     }
 }
 
+fn judged(report: Report, has_passed: impl FnOnce(Report)) -> Verdict<Report> {
+    let is_exact = report.inexact.is_empty();
+    let outcome = match report.verdict() {
+        Judged::Passed => {
+            has_passed(report);
+            Outcome::Passed
+        }
+        Judged::Failed => Outcome::Failed(report),
+    };
+    Verdict { outcome, is_exact }
+}
+
 /// The same program, for a replay whose report is wanted in any case.
 struct Noting<'p> {
     program: &'p Sequenced,
     steps: Arc<Steps>,
+    /// The report of the last execution, if it has passed.
+    passed: RefCell<Option<Report>>,
 }
 
 impl Program for Noting<'_> {
     type Failure = Report;
 
     fn execute(&self, schedule: Schedule) -> Verdict<Report> {
-        let report = self
-            .program
-            .execute_noting(schedule, Some(Arc::clone(&self.steps)));
-        Verdict {
-            is_exact: report.inexact.is_empty(),
-            outcome: Outcome::Failed(report),
-        }
+        self.steps.clear();
+        let steps = Some(Arc::clone(&self.steps));
+        let report = self.program.execute_noting(schedule, steps);
+        judged(report, |report| *self.passed.borrow_mut() = Some(report))
     }
 
     fn are_alike(&self, one: &Report, other: &Report) -> bool {
