@@ -13,6 +13,9 @@ use crate::search::{Dfs, Progress, Replay, Search, Segments};
 use crate::token::Token;
 use crate::trace::Trace;
 
+/// So many decisions in all replays are enough: long executions take long.
+const MOST_DECISIONS: usize = 300_000;
+
 /// A failing schedule that was made simpler.
 #[derive(Debug, Clone)]
 pub struct Shrunk<F> {
@@ -40,6 +43,8 @@ pub(crate) fn shrink<P: Program>(
         like: failure,
         spurious,
         left: replays,
+        replays: 0,
+        decisions: MOST_DECISIONS,
         best: None,
     };
     if !shrinking.attempt(Replay::new(trace.choices())) {
@@ -59,7 +64,7 @@ pub(crate) fn shrink<P: Program>(
         failure,
         token: Token::of(&trace, spurious),
         trace,
-        replays: replays - shrinking.left,
+        replays: shrinking.replays,
     })
 }
 
@@ -67,7 +72,11 @@ struct Shrinking<'p, P: Program> {
     program: &'p P,
     like: &'p P::Failure,
     spurious: u32,
+    /// Replays so far, and how many more there may be, and the decisions in
+    /// them.
+    replays: u64,
     left: u64,
+    decisions: usize,
     best: Option<(P::Failure, Trace)>,
 }
 
@@ -105,8 +114,14 @@ impl<P: Program> Shrinking<'_, P> {
             return false;
         }
         self.left -= 1;
+        self.replays += 1;
         schedule.begin(0);
         let verdict = self.program.execute(schedule.clone());
+        let decisions = schedule.with(|_, trace| trace.taken().len());
+        self.decisions = self.decisions.saturating_sub(decisions);
+        if self.decisions == 0 {
+            self.left = 0;
+        }
         let Outcome::Failed(failure) = verdict.outcome else {
             return false;
         };

@@ -72,6 +72,7 @@ pub(super) fn manifest(
         manifest.insert("target".into(), by_target.into());
     }
     copy_from_root(workspace, &mut manifest);
+    optimise_engine(&mut manifest);
     manifest.to_string()
 }
 
@@ -161,6 +162,23 @@ fn copy_from_root(workspace: &Workspace, manifest: &mut Table) {
             make_paths_absolute(&mut value, root);
             remove_panic(&mut value);
             manifest.insert(key.into(), value);
+        }
+    }
+}
+
+/// Every step of every thread goes through the engine: it is optimised where
+/// nothing else is.
+fn optimise_engine(manifest: &mut Table) {
+    let mut table = manifest;
+    for key in ["profile", "dev", "package"] {
+        let entry = table.entry(key).or_insert_with(|| Table::new().into());
+        let Value::Table(inner) = entry else { return };
+        table = inner;
+    }
+    for name in ["conan-kernel", "conan-explore"] {
+        let entry = table.entry(name).or_insert_with(|| Table::new().into());
+        if let Value::Table(package) = entry {
+            package.entry("opt-level").or_insert_with(|| 2.into());
         }
     }
 }
