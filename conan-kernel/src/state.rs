@@ -320,7 +320,10 @@ impl State {
             timed_out: false,
             at,
         };
-        for joiner in std::mem::take(&mut thread.joiners) {
+        let number = thread.course.number;
+        let joiners = std::mem::take(&mut thread.joiners);
+        self.fine.gives(number);
+        for joiner in joiners {
             self.end_wait(joiner, wake);
         }
         self.progress();

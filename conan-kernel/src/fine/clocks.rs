@@ -2,10 +2,15 @@
 //!
 //! A thread's clock says how far it knows each thread to have come. It learns
 //! from atomic operations that acquire what another one has released, and from
-//! what the engine sees: threads that start, wake and await each other. What
-//! code without hooks does in between is not known, so an order may be missed;
-//! then there are more scheduling points than needed. Nothing is reported on
-//! the strength of a clock.
+//! what the engine sees: threads that start, wake and await each other.
+//!
+//! What code without hooks does is not known. A condition variable of the
+//! standard library, for one, gives a lock back and takes it again. So whoever
+//! waits, wakes or ends is taken to release all that it has done, to whoever
+//! acquires something after that; and whoever has waited, to acquire all that
+//! was released. Where that is too little, there are more scheduling points
+//! than needed; where it is too much, two places that meet may be seen later
+//! than they could be. Nothing is reported on the strength of a clock.
 
 use super::Effect;
 
@@ -47,6 +52,10 @@ pub(super) struct Clocks {
     /// How many of them are of this world.
     used: usize,
     world: u32,
+    /// What was released to all.
+    given: Clock,
+    /// What was released at all.
+    released: Clock,
 }
 
 impl Clocks {
@@ -57,6 +66,8 @@ impl Clocks {
             words: Vec::new(),
             used: 0,
             world: 0,
+            given: [0; THREADS],
+            released: [0; THREADS],
         }
     }
 
@@ -70,6 +81,8 @@ impl Clocks {
         self.words.resize(WORDS, none);
         self.begun = 0;
         self.used = 0;
+        self.given = [0; THREADS];
+        self.released = [0; THREADS];
         self.world = self.world.wrapping_add(1);
         if self.world == 0 {
             self.words.fill(none);
@@ -99,6 +112,23 @@ impl Clocks {
         }
     }
 
+    pub(super) fn give(&mut self, thread: usize) {
+        let Some(strand) = self.strand(thread) else {
+            return;
+        };
+        let knows = strand.knows;
+        strand.knows[thread] += 1;
+        join(&mut self.given, &knows);
+        join(&mut self.released, &knows);
+    }
+
+    pub(super) fn take(&mut self, thread: usize) {
+        let released = self.released;
+        if let Some(strand) = self.strand(thread) {
+            join(&mut strand.knows, &released);
+        }
+    }
+
     pub(super) fn synchronize(&mut self, thread: usize, address: usize, effect: Effect) {
         let Some(&mut strand) = self.strand(thread) else {
             return;
@@ -121,6 +151,10 @@ impl Clocks {
             Effect { writes: true, .. } => word.gives = adds,
             _ => {}
         }
+        if effect.releases && effect.writes {
+            join(&mut self.released, &adds);
+        }
+        let given = self.given;
         let Some(strand) = self.strand(thread) else {
             return;
         };
@@ -128,6 +162,7 @@ impl Clocks {
             join(&mut strand.has_seen, &gives);
             if effect.acquires {
                 join(&mut strand.knows, &gives);
+                join(&mut strand.knows, &given);
             }
         }
         if effect.releases && effect.writes {
@@ -271,6 +306,29 @@ mod tests {
             clocks.synchronize(2, 64, acquired());
             assert_eq!(clocks.knows(2, 0, before), exchanges);
         }
+    }
+
+    #[test]
+    fn what_was_given_to_all_is_acquired_at_any_word() {
+        let mut clocks = clocks();
+        let before = clocks.now(0);
+        clocks.give(0);
+        let after = clocks.now(0);
+        assert!(!clocks.knows(1, 0, before));
+        clocks.synchronize(1, 64, LOAD);
+        assert!(!clocks.knows(1, 0, before), "that acquires nothing");
+        clocks.synchronize(1, 64, acquired());
+        assert!(clocks.knows(1, 0, before) && !clocks.knows(1, 0, after));
+    }
+
+    #[test]
+    fn whoever_has_waited_takes_what_was_released_anywhere() {
+        let mut clocks = clocks();
+        let before = clocks.now(0);
+        clocks.synchronize(0, 64, released());
+        let after = clocks.now(0);
+        clocks.take(1);
+        assert!(clocks.knows(1, 0, before) && !clocks.knows(1, 0, after));
     }
 
     #[test]

@@ -174,25 +174,19 @@ impl Fine {
         }
     }
 
-    /// A thread gives something away at a word, by a system call.
-    pub(crate) fn releases(&mut self, thread: usize, address: usize) {
-        let effect = Effect {
-            reads: true,
-            writes: true,
-            acquires: false,
-            releases: true,
-        };
-        self.synchronizes(thread, address, effect);
+    /// A thread may have released something in code without hooks: it waits,
+    /// or wakes others, or has come to its end.
+    pub(crate) fn gives(&mut self, thread: usize) {
+        if self.is_on {
+            self.clocks.give(thread);
+        }
     }
 
-    /// A thread takes over what was given away at a word.
-    pub(crate) fn acquires(&mut self, thread: usize, address: usize) {
-        let effect = Effect {
-            reads: true,
-            acquires: true,
-            ..Effect::default()
-        };
-        self.synchronizes(thread, address, effect);
+    /// A thread may acquire something in code without hooks: it has waited.
+    pub(crate) fn takes(&mut self, thread: usize) {
+        if self.is_on {
+            self.clocks.take(thread);
+        }
     }
 
     fn synchronizes(&mut self, thread: usize, address: usize, effect: Effect) {
