@@ -67,10 +67,10 @@ fn wait(
     let address = word.as_ptr() as usize;
     let mut state = state::enter(slot);
     let number = state.thread(slot.id).course.number;
-    state.fine.gives(number);
+    state.fine.gives(number, address);
     state = decide::pause(state, slot, Doing::Wait(address));
     if word.load(Ordering::SeqCst) != value {
-        state.fine.takes(number);
+        state.fine.takes(number, address);
         return EAGAIN;
     }
     let deadline = until.map(|(ns, is_point, realtime)| match (is_point, realtime) {
@@ -85,7 +85,7 @@ fn wait(
     state.thread(slot.id).bitset = bitset;
     let wake = state::block(state, slot, Cause::Futex(address), deadline);
     if wake.is_some() && decide::is_preempting() {
-        state::lock().fine.takes(number);
+        state::lock().fine.takes(number, address);
     }
     match wake {
         Some(Wake {
@@ -144,7 +144,7 @@ fn wake_managed(slot: Option<&'static Slot>, address: usize, count: usize, bitse
         Some(slot) if !is_outsider_at(address) => {
             let mut state = state::enter(slot);
             let number = state.thread(slot.id).course.number;
-            state.fine.gives(number);
+            state.fine.gives(number, address);
             decide::pause(state, slot, Doing::Wake(address))
         }
         Some(slot) => state::enter(slot),

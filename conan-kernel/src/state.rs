@@ -320,10 +320,7 @@ impl State {
             timed_out: false,
             at,
         };
-        let number = thread.course.number;
-        let joiners = std::mem::take(&mut thread.joiners);
-        self.fine.gives(number);
-        for joiner in joiners {
+        for joiner in std::mem::take(&mut thread.joiners) {
             self.end_wait(joiner, wake);
         }
         self.progress();

@@ -5,12 +5,11 @@
 //! what the engine sees: threads that start, wake and await each other.
 //!
 //! What code without hooks does is not known. A condition variable of the
-//! standard library, for one, gives a lock back and takes it again. So whoever
-//! waits, wakes or ends is taken to release all that it has done, to whoever
-//! acquires something after that; and whoever has waited, to acquire all that
-//! was released. Where that is too little, there are more scheduling points
-//! than needed; where it is too much, two places that meet may be seen later
-//! than they could be. Nothing is reported on the strength of a clock.
+//! standard library, for one, gives a lock back and takes it again. So a thread
+//! that waits or wakes others is taken to release that word and the locks that
+//! it holds, and one that has waited, to acquire them. Where that is not
+//! enough, there are more scheduling points than needed. Nothing is reported
+//! on the strength of a clock.
 
 use super::Effect;
 
@@ -19,6 +18,9 @@ const THREADS: usize = 64;
 
 /// Room for so many words at which threads synchronise; a power of two.
 const WORDS: usize = 1 << 12;
+
+/// So many locks of a thread are remembered.
+const HELD: usize = 8;
 
 type Clock = [u32; THREADS];
 
@@ -29,12 +31,30 @@ struct Strand {
     has_seen: Clock,
     /// What a relaxed store gives away: as of the last release fence.
     has_fenced: Clock,
+    /// Locks that it holds, as far as can be seen: words that it has changed
+    /// and acquired, and not released. The latest is first.
+    holds: [usize; HELD],
 }
 
 const NEW: Strand = Strand {
     knows: [0; THREADS],
     has_seen: [0; THREADS],
     has_fenced: [0; THREADS],
+    holds: [0; HELD],
+};
+
+const HIDDEN_RELEASE: Effect = Effect {
+    reads: true,
+    writes: true,
+    acquires: false,
+    releases: true,
+};
+
+const HIDDEN_ACQUIRE: Effect = Effect {
+    reads: true,
+    writes: false,
+    acquires: true,
+    releases: false,
 };
 
 #[derive(Clone, Copy)]
@@ -52,10 +72,6 @@ pub(super) struct Clocks {
     /// How many of them are of this world.
     used: usize,
     world: u32,
-    /// What was released to all.
-    given: Clock,
-    /// What was released at all.
-    released: Clock,
 }
 
 impl Clocks {
@@ -66,8 +82,6 @@ impl Clocks {
             words: Vec::new(),
             used: 0,
             world: 0,
-            given: [0; THREADS],
-            released: [0; THREADS],
         }
     }
 
@@ -81,8 +95,6 @@ impl Clocks {
         self.words.resize(WORDS, none);
         self.begun = 0;
         self.used = 0;
-        self.given = [0; THREADS];
-        self.released = [0; THREADS];
         self.world = self.world.wrapping_add(1);
         if self.world == 0 {
             self.words.fill(none);
@@ -112,27 +124,60 @@ impl Clocks {
         }
     }
 
-    pub(super) fn give(&mut self, thread: usize) {
-        let Some(strand) = self.strand(thread) else {
-            return;
-        };
-        let knows = strand.knows;
-        strand.knows[thread] += 1;
-        join(&mut self.given, &knows);
-        join(&mut self.released, &knows);
-    }
-
-    pub(super) fn take(&mut self, thread: usize) {
-        let released = self.released;
-        if let Some(strand) = self.strand(thread) {
-            join(&mut strand.knows, &released);
+    pub(super) fn give(&mut self, thread: usize, address: usize) {
+        for address in self.held(thread).into_iter().chain([address]) {
+            self.synchronize(thread, address, HIDDEN_RELEASE);
         }
     }
 
-    pub(super) fn synchronize(&mut self, thread: usize, address: usize, effect: Effect) {
+    pub(super) fn take(&mut self, thread: usize, address: usize) {
+        for address in self.held(thread).into_iter().chain([address]) {
+            self.synchronize(thread, address, HIDDEN_ACQUIRE);
+        }
+        self.hold(thread, address);
+    }
+
+    fn held(&mut self, thread: usize) -> [usize; HELD] {
+        self.strand(thread).map_or([0; HELD], |strand| strand.holds)
+    }
+
+    /// A thread holds a lock now, if the word is one. The oldest is forgotten
+    /// if there are too many.
+    fn hold(&mut self, thread: usize, address: usize) {
+        self.let_go(thread, address);
+        if let Some(strand) = self.strand(thread) {
+            strand.holds.rotate_right(1);
+            strand.holds[0] = address;
+        }
+    }
+
+    fn let_go(&mut self, thread: usize, address: usize) {
+        if let Some(strand) = self.strand(thread) {
+            let held = strand.holds.iter().position(|&held| held == address);
+            if let Some(place) = held {
+                strand.holds[place..].rotate_left(1);
+                strand.holds[HELD - 1] = 0;
+            }
+        }
+    }
+
+    /// A thread makes an atomic operation.
+    pub(super) fn operate(&mut self, thread: usize, address: usize, effect: Effect) {
+        self.synchronize(thread, address, effect);
+        if effect.writes && effect.releases {
+            self.let_go(thread, address);
+        } else if effect.writes && effect.reads && effect.acquires {
+            self.hold(thread, address);
+        }
+    }
+
+    fn synchronize(&mut self, thread: usize, address: usize, effect: Effect) {
         let Some(&mut strand) = self.strand(thread) else {
             return;
         };
+        if address == 0 {
+            return;
+        }
         let Some(word) = self.word(address) else {
             return;
         };
@@ -151,10 +196,6 @@ impl Clocks {
             Effect { writes: true, .. } => word.gives = adds,
             _ => {}
         }
-        if effect.releases && effect.writes {
-            join(&mut self.released, &adds);
-        }
-        let given = self.given;
         let Some(strand) = self.strand(thread) else {
             return;
         };
@@ -162,7 +203,6 @@ impl Clocks {
             join(&mut strand.has_seen, &gives);
             if effect.acquires {
                 join(&mut strand.knows, &gives);
-                join(&mut strand.knows, &given);
             }
         }
         if effect.releases && effect.writes {
@@ -309,26 +349,55 @@ mod tests {
     }
 
     #[test]
-    fn what_was_given_to_all_is_acquired_at_any_word() {
-        let mut clocks = clocks();
-        let before = clocks.now(0);
-        clocks.give(0);
-        let after = clocks.now(0);
-        assert!(!clocks.knows(1, 0, before));
-        clocks.synchronize(1, 64, LOAD);
-        assert!(!clocks.knows(1, 0, before), "that acquires nothing");
-        clocks.synchronize(1, 64, acquired());
-        assert!(clocks.knows(1, 0, before) && !clocks.knows(1, 0, after));
+    fn whoever_waits_gives_its_locks_back_and_takes_them_again() {
+        let lock = Effect {
+            reads: true,
+            writes: true,
+            ..acquired()
+        };
+        let unlock = Effect {
+            reads: true,
+            ..released()
+        };
+        for keeps in [false, true] {
+            let mut clocks = clocks();
+            clocks.operate(0, 64, lock);
+            if !keeps {
+                clocks.operate(0, 64, unlock);
+            }
+            let before = clocks.now(0);
+            clocks.give(0, 72);
+            let after = clocks.now(0);
+            clocks.operate(1, 64, lock);
+            assert_eq!(clocks.knows(1, 0, before), keeps);
+            assert!(!clocks.knows(1, 0, after));
+            let before = clocks.now(1);
+            clocks.operate(1, 64, unlock);
+            clocks.take(0, 72);
+            assert_eq!(clocks.knows(0, 1, before), keeps);
+        }
     }
 
     #[test]
-    fn whoever_has_waited_takes_what_was_released_anywhere() {
+    fn whoever_has_waited_at_a_lock_holds_it() {
         let mut clocks = clocks();
+        clocks.take(0, 64);
         let before = clocks.now(0);
-        clocks.synchronize(0, 64, released());
-        let after = clocks.now(0);
-        clocks.take(1);
-        assert!(clocks.knows(1, 0, before) && !clocks.knows(1, 0, after));
+        clocks.give(0, 72);
+        clocks.synchronize(1, 64, acquired());
+        assert!(clocks.knows(1, 0, before));
+    }
+
+    #[test]
+    fn the_oldest_locks_are_forgotten() {
+        let mut clocks = clocks();
+        for lock in 1..=super::HELD + 2 {
+            clocks.hold(0, lock * 64);
+        }
+        clocks.let_go(0, 64 * super::HELD);
+        let held = clocks.held(0);
+        assert_eq!(held[..2], [64 * (super::HELD + 2), 64 * (super::HELD + 1)]);
+        assert_eq!(held[super::HELD - 2..], [64 * 3, 0]);
     }
 
     #[test]

@@ -174,24 +174,25 @@ impl Fine {
         }
     }
 
-    /// A thread may have released something in code without hooks: it waits,
-    /// or wakes others, or has come to its end.
-    pub(crate) fn gives(&mut self, thread: usize) {
+    /// A thread waits or wakes others at a word. In code without hooks, it may
+    /// have released that, and the locks that it holds.
+    pub(crate) fn gives(&mut self, thread: usize, address: usize) {
         if self.is_on {
-            self.clocks.give(thread);
+            self.clocks.give(thread, address);
         }
     }
 
-    /// A thread may acquire something in code without hooks: it has waited.
-    pub(crate) fn takes(&mut self, thread: usize) {
+    /// A thread has waited at a word. In code without hooks, it may acquire
+    /// that, and the locks that it has held before.
+    pub(crate) fn takes(&mut self, thread: usize, address: usize) {
         if self.is_on {
-            self.clocks.take(thread);
+            self.clocks.take(thread, address);
         }
     }
 
     fn synchronizes(&mut self, thread: usize, address: usize, effect: Effect) {
         if self.is_on {
-            self.clocks.synchronize(thread, address, effect);
+            self.clocks.operate(thread, address, effect);
         }
     }
 }
