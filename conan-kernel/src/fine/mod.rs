@@ -1,16 +1,15 @@
 //! Fine granularity: what code does that was compiled with hooks.
 //!
-//! Such code tells of each access to memory before it makes it ([`hooks`]).
-//! Most of them are nobody's business. Where threads *meet*, that is, where
-//! two of them touch the same place, one of them writes, and nothing puts the
-//! one after the other, another order is another execution: there, and only
-//! there, is a scheduling point.
+//! Such code tells of each access to memory before it makes it. Most of them
+//! are nobody's business. Where threads *meet*, that is, where two of them touch
+//! the same place, one of them writes, and nothing puts the one after the
+//! other, another order is another execution: there, and only there, is a
+//! scheduling point.
 //!
-//! Nobody knows beforehand where threads will meet. It is learned: an
-//! execution shows which places in the code ([`sites`]) have met, and from
-//! then on they are scheduling points, once the owner [`adopt`]s them. It is
-//! the owner who says when, so that executions with the same decisions stay
-//! the same.
+//! Nobody knows beforehand where threads will meet. It is learned: an execution
+//! shows which places in the code have met, and from then on they are scheduling
+//! points, once the owner [`adopt`]s them. It is the owner who says when, so
+//! that executions with the same decisions stay the same.
 
 mod clocks;
 mod frames;
