@@ -12,9 +12,9 @@ use crate::program::{Outcome, Program};
 use crate::schedule::Schedule;
 use crate::search::{Fixed, Random};
 
-/// After so many executions without anything new there is nothing more to see,
-/// as far as anybody can tell.
-const QUIET: u32 = 10;
+/// After so many executions without anything new, and as many as there have
+/// been before them, there is nothing more to see, as far as anybody can tell.
+const QUIET: u64 = 25;
 
 /// So many executions are enough in any case.
 const MOST: u64 = 1000;
@@ -26,7 +26,8 @@ const SEED: u64 = 0;
 pub(crate) struct Learning {
     schedule: Schedule,
     executions: u64,
-    quiet: u32,
+    /// So many of them without anything new, up to now.
+    quiet: u64,
 }
 
 impl Learning {
@@ -42,7 +43,8 @@ impl Learning {
 
     /// The schedule of the next execution; nothing if there need be none.
     pub(crate) fn next(&mut self) -> Option<Schedule> {
-        if self.quiet >= QUIET || self.executions >= MOST {
+        let is_quiet = self.quiet >= QUIET && self.quiet * 2 >= self.executions;
+        if is_quiet || self.executions >= MOST {
             return None;
         }
         if self.executions == 1 {

@@ -65,10 +65,12 @@ fn wait(
 ) -> isize {
     let _inside = Inside::enter();
     let address = word.as_ptr() as usize;
-    let mut state = decide::pause(state::enter(slot), slot, Doing::Wait(address));
+    let mut state = state::enter(slot);
     let number = state.thread(slot.id).course.number;
+    state.fine.gives(number, address);
+    state = decide::pause(state, slot, Doing::Wait(address));
     if word.load(Ordering::SeqCst) != value {
-        state.fine.acquires(number, address);
+        state.fine.takes(number, address);
         return EAGAIN;
     }
     let deadline = until.map(|(ns, is_point, realtime)| match (is_point, realtime) {
@@ -83,8 +85,7 @@ fn wait(
     state.thread(slot.id).bitset = bitset;
     let wake = state::block(state, slot, Cause::Futex(address), deadline);
     if wake.is_some() && decide::is_preempting() {
-        // It may take a lock now, out of sight.
-        state::lock().fine.acquires(number, address);
+        state::lock().fine.takes(number, address);
     }
     match wake {
         Some(Wake {
@@ -142,17 +143,16 @@ fn wake_managed(slot: Option<&'static Slot>, address: usize, count: usize, bitse
         // A thread outside that waits here must not be kept waiting: it may
         // be about to become one of ours.
         Some(slot) if !is_outsider_at(address) => {
-            decide::pause(state::enter_briefly(slot), slot, Doing::Wake(address))
+            let mut state = state::enter_briefly(slot);
+            let number = state.thread(slot.id).course.number;
+            state.fine.gives(number, address);
+            decide::pause(state, slot, Doing::Wake(address))
         }
         Some(slot) => state::enter_briefly(slot),
         None => state::lock(),
     };
     let by = slot.map(|slot| slot.id);
     let tag = by.map_or(0, |id| state.thread(id).tag);
-    if let Some(id) = by {
-        let number = state.thread(id).course.number;
-        state.fine.releases(number, address);
-    }
     let at = state.now;
     let wake = Wake {
         by,

@@ -2,10 +2,14 @@
 //!
 //! A thread's clock says how far it knows each thread to have come. It learns
 //! from atomic operations that acquire what another one has released, and from
-//! what the engine sees: threads that start, wake and await each other. What
-//! code without hooks does in between is not known, so an order may be missed;
-//! then there are more scheduling points than needed. Nothing is reported on
-//! the strength of a clock.
+//! what the engine sees: threads that start, wake and await each other.
+//!
+//! What code without hooks does is not known. A condition variable of the
+//! standard library, for one, gives a lock back and takes it again. So a thread
+//! that waits or wakes others is taken to release that word and the locks that
+//! it holds, and one that has waited, to acquire them. Where that is not
+//! enough, there are more scheduling points than needed. Nothing is reported
+//! on the strength of a clock.
 
 use super::Effect;
 
@@ -14,6 +18,9 @@ const THREADS: usize = 64;
 
 /// Room for so many words at which threads synchronise; a power of two.
 const WORDS: usize = 1 << 12;
+
+/// So many locks of a thread are remembered.
+const HELD: usize = 8;
 
 type Clock = [u32; THREADS];
 
@@ -24,12 +31,30 @@ struct Strand {
     has_seen: Clock,
     /// What a relaxed store gives away: as of the last release fence.
     has_fenced: Clock,
+    /// Locks that it holds, as far as can be seen: words that it has changed
+    /// and acquired, and not released. The latest is first.
+    holds: [usize; HELD],
 }
 
 const NEW: Strand = Strand {
     knows: [0; THREADS],
     has_seen: [0; THREADS],
     has_fenced: [0; THREADS],
+    holds: [0; HELD],
+};
+
+const HIDDEN_RELEASE: Effect = Effect {
+    reads: true,
+    writes: true,
+    acquires: false,
+    releases: true,
+};
+
+const HIDDEN_ACQUIRE: Effect = Effect {
+    reads: true,
+    writes: false,
+    acquires: true,
+    releases: false,
 };
 
 #[derive(Clone, Copy)]
@@ -99,10 +124,60 @@ impl Clocks {
         }
     }
 
-    pub(super) fn synchronize(&mut self, thread: usize, address: usize, effect: Effect) {
+    pub(super) fn give(&mut self, thread: usize, address: usize) {
+        for address in self.held(thread).into_iter().chain([address]) {
+            self.synchronize(thread, address, HIDDEN_RELEASE);
+        }
+    }
+
+    pub(super) fn take(&mut self, thread: usize, address: usize) {
+        for address in self.held(thread).into_iter().chain([address]) {
+            self.synchronize(thread, address, HIDDEN_ACQUIRE);
+        }
+        self.hold(thread, address);
+    }
+
+    fn held(&mut self, thread: usize) -> [usize; HELD] {
+        self.strand(thread).map_or([0; HELD], |strand| strand.holds)
+    }
+
+    /// A thread holds a lock now, if the word is one. The oldest is forgotten
+    /// if there are too many.
+    fn hold(&mut self, thread: usize, address: usize) {
+        self.let_go(thread, address);
+        if let Some(strand) = self.strand(thread) {
+            strand.holds.rotate_right(1);
+            strand.holds[0] = address;
+        }
+    }
+
+    fn let_go(&mut self, thread: usize, address: usize) {
+        if let Some(strand) = self.strand(thread) {
+            let held = strand.holds.iter().position(|&held| held == address);
+            if let Some(place) = held {
+                strand.holds[place..].rotate_left(1);
+                strand.holds[HELD - 1] = 0;
+            }
+        }
+    }
+
+    /// A thread makes an atomic operation.
+    pub(super) fn operate(&mut self, thread: usize, address: usize, effect: Effect) {
+        self.synchronize(thread, address, effect);
+        if effect.writes && effect.releases {
+            self.let_go(thread, address);
+        } else if effect.writes && effect.reads && effect.acquires {
+            self.hold(thread, address);
+        }
+    }
+
+    fn synchronize(&mut self, thread: usize, address: usize, effect: Effect) {
         let Some(&mut strand) = self.strand(thread) else {
             return;
         };
+        if address == 0 {
+            return;
+        }
         let Some(word) = self.word(address) else {
             return;
         };
@@ -271,6 +346,58 @@ mod tests {
             clocks.synchronize(2, 64, acquired());
             assert_eq!(clocks.knows(2, 0, before), exchanges);
         }
+    }
+
+    #[test]
+    fn whoever_waits_gives_its_locks_back_and_takes_them_again() {
+        let lock = Effect {
+            reads: true,
+            writes: true,
+            ..acquired()
+        };
+        let unlock = Effect {
+            reads: true,
+            ..released()
+        };
+        for keeps in [false, true] {
+            let mut clocks = clocks();
+            clocks.operate(0, 64, lock);
+            if !keeps {
+                clocks.operate(0, 64, unlock);
+            }
+            let before = clocks.now(0);
+            clocks.give(0, 72);
+            let after = clocks.now(0);
+            clocks.operate(1, 64, lock);
+            assert_eq!(clocks.knows(1, 0, before), keeps);
+            assert!(!clocks.knows(1, 0, after));
+            let before = clocks.now(1);
+            clocks.operate(1, 64, unlock);
+            clocks.take(0, 72);
+            assert_eq!(clocks.knows(0, 1, before), keeps);
+        }
+    }
+
+    #[test]
+    fn whoever_has_waited_at_a_lock_holds_it() {
+        let mut clocks = clocks();
+        clocks.take(0, 64);
+        let before = clocks.now(0);
+        clocks.give(0, 72);
+        clocks.synchronize(1, 64, acquired());
+        assert!(clocks.knows(1, 0, before));
+    }
+
+    #[test]
+    fn the_oldest_locks_are_forgotten() {
+        let mut clocks = clocks();
+        for lock in 1..=super::HELD + 2 {
+            clocks.hold(0, lock * 64);
+        }
+        clocks.let_go(0, 64 * super::HELD);
+        let held = clocks.held(0);
+        assert_eq!(held[..2], [64 * (super::HELD + 2), 64 * (super::HELD + 1)]);
+        assert_eq!(held[super::HELD - 2..], [64 * 3, 0]);
     }
 
     #[test]

@@ -1,16 +1,15 @@
 //! Fine granularity: what code does that was compiled with hooks.
 //!
-//! Such code tells of each access to memory before it makes it ([`hooks`]).
-//! Most of them are nobody's business. Where threads *meet*, that is, where
-//! two of them touch the same place, one of them writes, and nothing puts the
-//! one after the other, another order is another execution: there, and only
-//! there, is a scheduling point.
+//! Such code tells of each access to memory before it makes it. Most of them
+//! are nobody's business. Where threads *meet*, that is, where two of them touch
+//! the same place, one of them writes, and nothing puts the one after the
+//! other, another order is another execution: there, and only there, is a
+//! scheduling point.
 //!
-//! Nobody knows beforehand where threads will meet. It is learned: an
-//! execution shows which places in the code ([`sites`]) have met, and from
-//! then on they are scheduling points, once the owner [`adopt`]s them. It is
-//! the owner who says when, so that executions with the same decisions stay
-//! the same.
+//! Nobody knows beforehand where threads will meet. It is learned: an execution
+//! shows which places in the code have met, and from then on they are scheduling
+//! points, once the owner [`adopt`]s them. It is the owner who says when, so
+//! that executions with the same decisions stay the same.
 
 mod clocks;
 mod frames;
@@ -174,30 +173,25 @@ impl Fine {
         }
     }
 
-    /// A thread gives something away at a word, by a system call.
-    pub(crate) fn releases(&mut self, thread: usize, address: usize) {
-        let effect = Effect {
-            reads: true,
-            writes: true,
-            acquires: false,
-            releases: true,
-        };
-        self.synchronizes(thread, address, effect);
+    /// A thread waits or wakes others at a word. In code without hooks, it may
+    /// have released that, and the locks that it holds.
+    pub(crate) fn gives(&mut self, thread: usize, address: usize) {
+        if self.is_on {
+            self.clocks.give(thread, address);
+        }
     }
 
-    /// A thread takes over what was given away at a word.
-    pub(crate) fn acquires(&mut self, thread: usize, address: usize) {
-        let effect = Effect {
-            reads: true,
-            acquires: true,
-            ..Effect::default()
-        };
-        self.synchronizes(thread, address, effect);
+    /// A thread has waited at a word. In code without hooks, it may acquire
+    /// that, and the locks that it has held before.
+    pub(crate) fn takes(&mut self, thread: usize, address: usize) {
+        if self.is_on {
+            self.clocks.take(thread, address);
+        }
     }
 
     fn synchronizes(&mut self, thread: usize, address: usize, effect: Effect) {
         if self.is_on {
-            self.clocks.synchronize(thread, address, effect);
+            self.clocks.operate(thread, address, effect);
         }
     }
 }
