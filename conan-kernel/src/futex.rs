@@ -65,8 +65,12 @@ fn wait(
 ) -> isize {
     let _inside = Inside::enter();
     let address = word.as_ptr() as usize;
+    let has_changed = || word.load(Ordering::SeqCst) != value;
+    if state::lock().stays_outside(slot.id) && has_changed() {
+        return EAGAIN;
+    }
     let mut state = decide::pause(state::enter(slot), slot, Doing::Wait(address));
-    if word.load(Ordering::SeqCst) != value {
+    if has_changed() {
         return EAGAIN;
     }
     let deadline = until.map(|(ns, is_point, realtime)| match (is_point, realtime) {

@@ -30,6 +30,10 @@ const LONG_NS: u64 = 3600 * 1_000_000_000;
 /// real time.
 const YIELD_PAUSE_NS: u64 = 100_000;
 
+/// So much of real time passes at once at most: after more the machine has let
+/// nobody run, those outside neither.
+const STARVED_NS: u64 = 100_000_000;
+
 /// True once the process was taken over.
 static IS_MANAGED: AtomicBool = AtomicBool::new(false);
 
@@ -138,7 +142,8 @@ fn own(first: &'static Slot, hung: impl FnOnce(&World, Hang) -> i32) {
 
 /// Runs the world until nothing can move any more.
 fn drive() -> Hang {
-    let mut pace = None;
+    // When threads outside were last waited for, in real time.
+    let mut looked = None;
     let mut timeouts = 0;
     loop {
         let bell = BELL.load(Ordering::Acquire);
@@ -156,13 +161,16 @@ fn drive() -> Hang {
         }
         if state.outside > 0 {
             let pause = state.pause();
-            let pace = *pace.get_or_insert_with(|| Pace::from(&state));
             drop(state);
+            let before = looked.unwrap_or_else(|| real_clock(CLOCK_MONOTONIC));
             raw::wait(&BELL, bell, Some(pause));
-            pace.keep_up(&mut state::lock());
+            let now = real_clock(CLOCK_MONOTONIC);
+            looked = Some(now);
+            let passed = now.saturating_sub(before);
+            state::lock().keep_up(passed.min(STARVED_NS));
             continue;
         }
-        pace = None;
+        looked = None;
         let Some(deadline) = state.next_deadline() else {
             return if state.yielded.is_empty() {
                 Hang::Blocked
@@ -190,31 +198,17 @@ impl State {
             .map_or(u64::MAX, |deadline| deadline.saturating_sub(self.now));
         ahead.clamp(1, PERIOD_NS)
     }
-}
 
-/// While a thread is outside, in real time, virtual time passes no faster:
-/// a time-out that waits for its work must not come early.
-#[derive(Debug, Clone, Copy)]
-struct Pace {
-    real: u64,
-    now: u64,
-}
-
-impl Pace {
-    fn from(state: &State) -> Self {
-        let now = state.now;
-        let real = real_clock(CLOCK_MONOTONIC);
-        Self { real, now }
-    }
-
-    fn keep_up(self, state: &mut State) {
-        let passed = real_clock(CLOCK_MONOTONIC).saturating_sub(self.real);
-        let due = self.now.saturating_add(passed);
-        let limit = state.next_deadline().unwrap_or(u64::MAX);
-        state.now = state.now.max(due.min(limit));
-        state.fire_one();
-        let mut yielded = std::mem::take(&mut state.yielded);
-        state.ready.append(&mut yielded);
+    /// While threads are outside, in real time, virtual time passes no faster,
+    /// and does not catch up: a time-out that waits for their work must not
+    /// come early, not even on a busy machine.
+    fn keep_up(&mut self, passed: u64) {
+        let limit = self.next_deadline().unwrap_or(u64::MAX);
+        let due = self.now.saturating_add(passed).min(limit);
+        self.now = self.now.max(due);
+        self.fire_one();
+        let mut yielded = std::mem::take(&mut self.yielded);
+        self.ready.append(&mut yielded);
     }
 }
 

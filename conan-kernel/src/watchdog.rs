@@ -1,9 +1,10 @@
 //! Not exact, but never stuck: what to do about a thread that holds the turn
 //! and does not come back.
 
+use std::env;
 use std::fs;
-use std::sync::Once;
 use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{Once, OnceLock};
 use std::thread;
 
 use crate::handover::handover;
@@ -19,8 +20,8 @@ const BLOCKED_LOOKS: u32 = 2;
 /// Nanoseconds on a processor before a running one is, while others are ready.
 /// Not real time: on a busy machine a thread waits long for its processor.
 const BUSY_NS: u64 = 100_000_000;
-/// The same in a whole process, where a panic's backtrace may be in it.
-const BUSY_PROCESS_NS: u64 = 300_000_000;
+/// The same where a panic's backtrace may be in it.
+const BUSY_BACKTRACE_NS: u64 = 300_000_000;
 /// The same in a process that polls, as is known already: it would do nothing
 /// else for most of its time.
 const BUSY_AGAIN_NS: u64 = 4_000_000;
@@ -114,15 +115,18 @@ impl Watchdog {
             return;
         }
         let running = is_running(number);
-        let alone = state.ready.is_empty() && state.yielded.is_empty();
+        let polls = state.is_process && state.polls();
+        // Where one polls, it may be for what another does after its sleep.
+        let sleepers = polls && state.next_deadline().is_some();
+        let alone = state.ready.is_empty() && state.yielded.is_empty() && !sleepers;
         let too_long = if running {
             self.blocked_looks = 0;
             let used = time_used(number);
             let used = used.saturating_sub(*self.used_before.get_or_insert(used));
-            let busy = match (state.is_process, state.polls()) {
+            let busy = match (state.is_process, polls) {
                 (true, true) => BUSY_AGAIN_NS,
-                (true, false) => BUSY_PROCESS_NS,
-                (false, _) => BUSY_NS,
+                (true, false) if wants_backtraces() => BUSY_BACKTRACE_NS,
+                _ => BUSY_NS,
             };
             used >= if alone { ALONE_NS } else { busy }
         } else {
@@ -179,6 +183,13 @@ pub(crate) fn is_any_other_running() -> bool {
     tasks
         .filter_map(|task| task.ok()?.file_name().to_str()?.parse().ok())
         .any(|number: u32| number != own && is_running(number))
+}
+
+/// True if a panic prints its backtrace. Those of worlds with an owner of their
+/// own are silent.
+fn wants_backtraces() -> bool {
+    static WANTS: OnceLock<bool> = OnceLock::new();
+    *WANTS.get_or_init(|| env::var_os("RUST_BACKTRACE").is_some_and(|value| value != "0"))
 }
 
 /// Nanoseconds that a thread has had a processor for.
