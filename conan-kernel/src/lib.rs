@@ -29,6 +29,7 @@ mod interpose;
 mod lock;
 mod me;
 mod point;
+mod polling;
 mod preload;
 mod process;
 mod raw;

@@ -153,7 +153,7 @@ impl Watchdog {
 
 impl State {
     /// True if a thread has computed or polled for long before.
-    fn polls(&self) -> bool {
+    pub(crate) fn polls(&self) -> bool {
         let is_running = |inexact: &Inexact| inexact.reason == Reason::Running;
         self.inexact.iter().any(is_running)
     }
@@ -193,7 +193,7 @@ fn wants_backtraces() -> bool {
 }
 
 /// Nanoseconds that a thread has had a processor for.
-fn time_used(number: u32) -> u64 {
+pub(crate) fn time_used(number: u32) -> u64 {
     // The system's name for the clock of one thread.
     let clock = (!number << 3 | 6) as i32;
     crate::interpose::real_clock(clock)
