@@ -27,6 +27,10 @@ const BUSY_BACKTRACE_NS: u64 = 300_000_000;
 const BUSY_AGAIN_NS: u64 = 4_000_000;
 /// How often to look then.
 const PERIOD_AGAIN_NS: u64 = 2_000_000;
+/// The same in a process in which that has happened so often.
+const OFTEN: usize = 20;
+const BUSY_OFTEN_NS: u64 = 1_000_000;
+const PERIOD_OFTEN_NS: u64 = 500_000;
 /// The same while nobody else is.
 const ALONE_NS: u64 = 2_000_000_000;
 
@@ -69,7 +73,11 @@ fn watch() {
         let mut state = state::lock();
         watchdog.look(&mut state);
         if state.is_process && state.polls() {
-            period = PERIOD_AGAIN_NS;
+            period = if state.inexact.len() > OFTEN {
+                PERIOD_OFTEN_NS
+            } else {
+                PERIOD_AGAIN_NS
+            };
         }
         let now = SWITCHES.load(Ordering::Relaxed);
         quiet = if state.open || now != switches {
@@ -124,6 +132,7 @@ impl Watchdog {
             let used = time_used(number);
             let used = used.saturating_sub(*self.used_before.get_or_insert(used));
             let busy = match (state.is_process, polls) {
+                (true, true) if state.inexact.len() > OFTEN => BUSY_OFTEN_NS,
                 (true, true) => BUSY_AGAIN_NS,
                 (true, false) if wants_backtraces() => BUSY_BACKTRACE_NS,
                 _ => BUSY_NS,
