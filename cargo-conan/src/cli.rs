@@ -10,7 +10,7 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 use conan_mutate::Operator;
 
 use crate::exit::{Exit, Stop, error};
-use crate::{check, expand, explain, fmt, mutate, new, run, stats, test};
+use crate::{check, expand, explain, explore, fmt, mutate, new, run, stats, test};
 
 #[derive(Parser)]
 #[command(name = "cargo", bin_name = "cargo", disable_help_subcommand = true)]
@@ -44,6 +44,12 @@ enum Command {
     },
     /// Run scripts and report
     Run(RunArgs),
+    /// Run scripts under many schedules, to find one that breaks them
+    Explore(ExploreArgs),
+    /// Run an execution again that an exploration has found
+    Replay(ReplayArgs),
+    /// Join what the parts of an exploration have found
+    Merge(MergeArgs),
     /// Run the tests of a package, unchanged, in virtual time
     ///
     /// Takes what `cargo test` takes, and `--message-format human|json`,
@@ -104,6 +110,110 @@ pub(crate) struct RunArgs {
     #[arg(long, short, value_name = "NAME")]
     pub(crate) package: Option<String>,
     /// Scripts and folders of scripts [default: the current folder]
+    pub(crate) files: Vec<PathBuf>,
+}
+
+/// `explore`
+#[derive(Args)]
+pub(crate) struct ExploreArgs {
+    /// Who decides which schedule is next
+    #[arg(long, value_name = "STRATEGY", default_value = "random",
+          value_parser = ["random", "pct", "pos", "dfs", "history", "fixed"])]
+    pub(crate) strategy: String,
+    /// How many executions of a sequence there may be [default: 1000, without `--seconds`]
+    #[arg(long, short = 'n', value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
+    pub(crate) executions: Option<u64>,
+    /// How long a sequence may be explored
+    #[arg(long, value_name = "S", value_parser = seconds)]
+    pub(crate) seconds: Option<f64>,
+    /// `dfs`: only schedules with so many preemptions at most
+    #[arg(long, value_name = "K")]
+    pub(crate) preemptions: Option<u32>,
+    /// `pct`: how many steps have to come in a certain order [default: 3]
+    #[arg(long, value_name = "D", value_parser = clap::value_parser!(u32).range(1..))]
+    pub(crate) depth: Option<u32>,
+    /// What random decisions begin with [default: 0]
+    #[arg(long, value_name = "SEED")]
+    pub(crate) seed: Option<u64>,
+    /// How many waits of an execution may end for no reason [default: 0]
+    #[arg(long, value_name = "N")]
+    pub(crate) spurious: Option<u32>,
+    /// How many steps an execution may have before it counts as endless [default: 100000]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
+    pub(crate) steps: Option<u64>,
+    /// Only this sequence
+    #[arg(long, value_name = "NAME")]
+    pub(crate) sequence: Option<String>,
+    /// Rebuild the package under test so that threads can change places at
+    /// every access to memory that they share
+    #[arg(long)]
+    pub(crate) fine: bool,
+    /// The same for this package, too
+    #[arg(long, value_name = "NAME")]
+    pub(crate) instrument: Vec<String>,
+    /// How many processes explore at a time [default: 1]
+    #[arg(long, short, value_name = "N")]
+    pub(crate) jobs: Option<NonZeroUsize>,
+    /// Only one part of the executions: `1/4` is the first of four
+    #[arg(long, value_name = "I/N")]
+    pub(crate) shard: Option<String>,
+    /// The length of a tick in milliseconds, in place of the script's own
+    #[arg(long, value_name = "MS", value_parser = clap::value_parser!(u64).range(1..))]
+    pub(crate) ticktime: Option<u64>,
+    /// How to print what was found
+    #[arg(long, value_enum, default_value_t = Format::Human)]
+    pub(crate) message_format: Format,
+    /// The package whose components the scripts test
+    #[arg(long, short, value_name = "NAME")]
+    pub(crate) package: Option<String>,
+    /// Scripts and folders of scripts [default: the current folder]
+    pub(crate) files: Vec<PathBuf>,
+}
+
+fn seconds(text: &str) -> Result<f64, String> {
+    let seconds = text.parse().ok();
+    let seconds = seconds.filter(|seconds: &f64| seconds.is_finite() && *seconds > 0.0);
+    seconds.ok_or_else(|| "not a positive number".to_owned())
+}
+
+/// `replay`
+#[derive(Args)]
+pub(crate) struct ReplayArgs {
+    /// The script
+    pub(crate) file: PathBuf,
+    /// What the exploration has printed: `sequence:token`
+    pub(crate) token: String,
+    /// If it was found with `--fine`
+    #[arg(long)]
+    pub(crate) fine: bool,
+    /// If it was found with this package instrumented
+    #[arg(long, value_name = "NAME")]
+    pub(crate) instrument: Vec<String>,
+    /// Run the threads as threads of the system's
+    #[arg(long)]
+    pub(crate) threads: bool,
+    /// Run it under a debugger, such as "rust-gdb --args"
+    #[arg(long, value_name = "COMMAND")]
+    pub(crate) debugger: Option<String>,
+    /// The length of a tick in milliseconds, in place of the script's own
+    #[arg(long, value_name = "MS", value_parser = clap::value_parser!(u64).range(1..))]
+    pub(crate) ticktime: Option<u64>,
+    /// How to print the report
+    #[arg(long, value_enum, default_value_t = Format::Human)]
+    pub(crate) message_format: Format,
+    /// The package whose components the script tests
+    #[arg(long, short, value_name = "NAME")]
+    pub(crate) package: Option<String>,
+}
+
+/// `merge`
+#[derive(Args)]
+pub(crate) struct MergeArgs {
+    /// How to print what was found
+    #[arg(long, value_enum, default_value_t = Format::Human)]
+    pub(crate) message_format: Format,
+    /// What `explore --shard I/N --message-format json` has printed; `-` is standard input
+    #[arg(required = true, value_name = "FILE")]
     pub(crate) files: Vec<PathBuf>,
 }
 
@@ -191,6 +301,9 @@ fn execute(command: Command) -> Stop<()> {
         Command::Fmt { check, paths } => fmt::fmt(check, &paths),
         Command::Expand { file } => expand::expand(&file),
         Command::Run(args) => run::run(&args),
+        Command::Explore(args) => explore::explore(&args),
+        Command::Replay(args) => explore::replay(&args),
+        Command::Merge(args) => explore::merge(&args),
         Command::Test { words: _ } => test::test(words_as_they_are()),
         Command::Runner { words: _ } => test::runner(words_as_they_are()),
         Command::Mutate(args) => mutate::mutate(&args),

@@ -7,7 +7,9 @@ mod color;
 mod exit;
 mod expand;
 mod explain;
+mod explore;
 mod files;
+mod fine;
 mod fmt;
 mod includes;
 mod mutate;
@@ -21,5 +23,8 @@ mod test;
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
+    if let Some(code) = fine::wrapped() {
+        return code;
+    }
     cli::main().into()
 }

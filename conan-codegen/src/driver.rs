@@ -100,12 +100,20 @@ impl Context<'_> {
         (position.line as u32, position.column as u32)
     }
 
-    /// A sequence's name: its own, or `sequence_1`.
     pub(crate) fn sequence_name(&self, index: usize) -> String {
-        match &self.parsed.script.sequences[index].name {
-            Some(name) => name.value.clone(),
-            None => format!("sequence_{}", index + 1),
-        }
+        sequence_name(self.parsed, index)
+    }
+}
+
+/// The name of a sequence's test: its own, or `sequence_1`.
+///
+/// # Panics
+///
+/// If the script has no sequence of this index.
+pub fn sequence_name(parsed: &Parsed, index: usize) -> String {
+    match &parsed.script.sequences[index].name {
+        Some(name) => name.value.clone(),
+        None => format!("sequence_{}", index + 1),
     }
 }
 

@@ -26,7 +26,7 @@ use std::str::FromStr;
 use conan_lang::Parsed;
 use proc_macro2::TokenStream;
 
-pub use driver::{Origin, driver, module_name};
+pub use driver::{Origin, driver, module_name, sequence_name};
 pub use fragments::Fragments;
 pub use reshape::reshape;
 

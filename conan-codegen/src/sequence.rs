@@ -1,6 +1,7 @@
 //! Sequences: each becomes a `#[test]`, a description and a function that
 //! plans its components and threads.
 
+use conan_lang::tree::Reached;
 use proc_macro2::{Literal, TokenStream};
 use quote::quote;
 
@@ -51,6 +52,28 @@ impl Generated {
                 }
             }
         });
+        let explore = match &sequence.explore {
+            Some(explore) => {
+                let words = &explore.value;
+                quote!(Some(#words))
+            }
+            None => quote!(None),
+        };
+        let hot_spots = sequence.hot_spots.iter().map(|spot| {
+            let (line, column) = context.place(spot.name.span.start);
+            let (line, column) = (literal(line), literal(column));
+            let name = &spot.name.value;
+            let reached = match spot.reached {
+                Reached::Always => quote!(Always),
+                Reached::Never => quote!(Never),
+                Reached::Sometimes => quote!(Sometimes),
+            };
+            quote! {
+                driver::HotSpot {
+                    name: #name, reached: driver::Reached::#reached, line: #line, column: #column
+                }
+            }
+        });
         let description = quote! {
             driver::Sequence {
                 name: #name,
@@ -59,6 +82,8 @@ impl Generated {
                 ticks: #ticks,
                 stays: &[#(#stays),*],
                 wake_times: &[#(#wake_times),*],
+                explore: #explore,
+                hot_spots: &[#(#hot_spots),*],
                 build: Plans::#test_name,
             }
         };

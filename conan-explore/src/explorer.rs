@@ -2,6 +2,9 @@
 
 use std::collections::HashSet;
 
+use conan_kernel::{fine, stay_aboard};
+
+use crate::learning::{Learning, learn};
 use crate::program::{Outcome, Program, Verdict};
 use crate::schedule::Schedule;
 use crate::search::{Bounds, Progress, Replay, Search};
@@ -22,6 +25,27 @@ pub struct Explorer {
     executions: u64,
     replays: u64,
     spurious: u32,
+    shard: Shard,
+}
+
+/// A part of an exploration, so that several machines can share it: one of
+/// `count` parts, counted from 0.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Shard {
+    /// Which of them.
+    pub index: u64,
+    /// How many there are; at least 1.
+    pub count: u64,
+}
+
+impl Shard {
+    /// All of it.
+    pub const WHOLE: Self = Self { index: 0, count: 1 };
+
+    /// The number that the part's own execution has in the whole.
+    fn number(self, execution: u64) -> u64 {
+        execution * self.count + self.index
+    }
 }
 
 /// What was found out.
@@ -59,14 +83,16 @@ pub enum Bound {
     /// Whoever watches it.
     Stopped,
     /// The search has come to its end, but some executions were not exact, or
-    /// went another way though the same was decided. There may be more.
+    /// went another way though the same was decided, or came to places where
+    /// threads meet that were not known before. There may be more.
     NotExact,
 }
 
 /// What an exploration has done so far.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub struct Counts {
-    /// Executions, not counting those for making a schedule simpler.
+    /// Executions, with those in which it was learned where threads meet, and
+    /// without those for making a schedule simpler.
     pub executions: u64,
     /// Different schedules among them.
     pub schedules: u64,
@@ -84,11 +110,32 @@ pub struct Counts {
     pub estimate: Option<f64>,
 }
 
+impl Counts {
+    /// Counts an execution.
+    fn add(&mut self, schedule: &Schedule, seen: &mut HashSet<u64>, is_exact: bool) -> Progress {
+        schedule.with(|search, trace| {
+            let progress = search.end(trace);
+            let decisions = trace.taken().len() as u64;
+            self.executions += 1;
+            self.schedules += u64::from(seen.insert(trace.hash()));
+            self.decisions += decisions;
+            self.longest = self.longest.max(decisions);
+            self.inexact += u64::from(!is_exact);
+            self.diverged += u64::from(search.has_diverged());
+            self.redundant += u64::from(search.was_redundant());
+            self.estimate = search.estimate();
+            progress
+        })
+    }
+}
+
 /// A failure, and how to get there.
 #[derive(Debug, Clone)]
 pub struct Found<F> {
     /// What was wrong.
     pub failure: F,
+    /// In which execution, counted from 0.
+    pub execution: u64,
     /// False if threads did what the engine does not see: the same decisions
     /// may not lead there again.
     pub is_exact: bool,
@@ -121,6 +168,7 @@ impl Explorer {
             executions: EXECUTIONS,
             replays: REPLAYS,
             spurious: 0,
+            shard: Shard::WHOLE,
         }
     }
 
@@ -128,6 +176,16 @@ impl Explorer {
     #[must_use]
     pub fn executions(mut self, executions: u64) -> Self {
         self.executions = executions;
+        self
+    }
+
+    /// Only the executions of one part; their number is that of all parts
+    /// together. A search that remembers what it has tried remembers that of
+    /// its own part.
+    #[must_use]
+    pub fn shard(mut self, shard: Shard) -> Self {
+        self.shard = shard;
+        self.schedule.with(|search, _| search.share(shard));
         self
     }
 
@@ -157,21 +215,36 @@ impl Explorer {
     pub fn explore_while<P: Program>(
         &mut self,
         program: &P,
+        goes_on: impl FnMut(&Counts) -> bool,
+    ) -> Exploration<P::Failure> {
+        stay_aboard(|| self.explore_aboard(program, goes_on))
+    }
+
+    fn explore_aboard<P: Program>(
+        &mut self,
+        program: &P,
         mut goes_on: impl FnMut(&Counts) -> bool,
     ) -> Exploration<P::Failure> {
         let mut counts = Counts::default();
         let mut seen = HashSet::new();
+        if let Some(end) = self.learn(program, &mut counts, &mut seen, &mut goes_on) {
+            return Exploration { end, counts };
+        }
+        let learned = counts.executions;
         let end = loop {
-            if counts.executions == self.executions {
+            let number = self.shard.number(counts.executions - learned);
+            if learned + number >= self.executions {
                 break End::BoundReached(Bound::Executions);
             }
-            self.schedule.begin(counts.executions);
+            self.schedule.begin(number);
             let verdict = program.execute(self.schedule.clone());
-            let progress = self.count(&mut counts, &mut seen, verdict.is_exact);
+            let progress = counts.add(&self.schedule, &mut seen, verdict.is_exact);
             match verdict.outcome {
                 Outcome::Impossible(reason) => break End::Impossible(reason),
                 Outcome::Failed(failure) => {
-                    break self.found(program, failure, verdict.is_exact);
+                    let found = (failure, verdict.is_exact);
+                    let execution = learned + number;
+                    break self.found(program, found, execution, &self.schedule, self.spurious);
                 }
                 Outcome::Passed => {}
             }
@@ -185,24 +258,40 @@ impl Explorer {
         Exploration { end, counts }
     }
 
-    fn count(&self, counts: &mut Counts, seen: &mut HashSet<u64>, is_exact: bool) -> Progress {
-        self.schedule.with(|search, trace| {
-            let progress = search.end(trace);
-            let decisions = trace.taken().len() as u64;
-            counts.executions += 1;
-            counts.schedules += u64::from(seen.insert(trace.hash()));
-            counts.decisions += decisions;
-            counts.longest = counts.longest.max(decisions);
-            counts.inexact += u64::from(!is_exact);
-            counts.diverged += u64::from(search.has_diverged());
-            counts.redundant += u64::from(search.was_redundant());
-            counts.estimate = search.estimate();
-            progress
-        })
+    /// Learns where threads meet, if code has hooks. Returns how it came to an
+    /// end before the search could begin, if it did.
+    fn learn<P: Program>(
+        &self,
+        program: &P,
+        counts: &mut Counts,
+        seen: &mut HashSet<u64>,
+        goes_on: &mut impl FnMut(&Counts) -> bool,
+    ) -> Option<End<P::Failure>> {
+        let mut learning = Learning::begin()?;
+        while let Some(schedule) = learning.next() {
+            if counts.executions == self.executions {
+                return Some(End::BoundReached(Bound::Executions));
+            }
+            let verdict = program.execute(schedule.clone());
+            counts.add(&schedule, seen, verdict.is_exact);
+            match verdict.outcome {
+                Outcome::Impossible(reason) => return Some(End::Impossible(reason)),
+                Outcome::Failed(failure) => {
+                    let found = (failure, verdict.is_exact);
+                    let execution = counts.executions - 1;
+                    return Some(self.found(program, found, execution, &schedule, 0));
+                }
+                Outcome::Passed => learning.has_passed(),
+            }
+            if !goes_on(counts) {
+                return Some(End::BoundReached(Bound::Stopped));
+            }
+        }
+        None
     }
 
     fn exhausted<F>(&self, counts: &Counts) -> End<F> {
-        if counts.inexact + counts.diverged > 0 {
+        if counts.inexact + counts.diverged > 0 || fine::waiting() > 0 {
             return End::BoundReached(Bound::NotExact);
         }
         End::Exhausted {
@@ -214,15 +303,18 @@ impl Explorer {
     fn found<P: Program>(
         &self,
         program: &P,
-        failure: P::Failure,
-        is_exact: bool,
+        (failure, is_exact): (P::Failure, bool),
+        execution: u64,
+        schedule: &Schedule,
+        spurious: u32,
     ) -> End<P::Failure> {
-        let trace = self.schedule.trace();
-        let shrunk = shrink(program, &failure, &trace, self.spurious, self.replays);
+        let trace = schedule.trace();
+        let shrunk = shrink(program, &failure, &trace, spurious, self.replays);
         End::Failed(Box::new(Found {
             failure,
+            execution,
             is_exact,
-            token: Token::of(&trace, self.spurious),
+            token: Token::of(&trace, spurious),
             trace,
             shrunk,
         }))
@@ -232,6 +324,7 @@ impl Explorer {
 /// Executes a program once more, with the decisions that a token stands for,
 /// and the default after them.
 pub fn replay<P: Program>(program: &P, token: &Token) -> Replayed<P::Failure> {
+    learn(program);
     let schedule = Schedule::new(Replay::new(token.choices.clone()), token.spurious);
     schedule.begin(0);
     let verdict = program.execute(schedule.clone());

@@ -2,9 +2,13 @@
 
 use std::fmt;
 
+use crate::race::Raced;
+
 /// What was wrong with an execution of [`Threads`](crate::Threads).
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Failure {
+    /// Two threads raced for memory. Whatever happens after that means nothing.
+    Raced(Raced),
     /// A thread panicked.
     Panicked(Panic),
     /// The program's own check says this.
@@ -117,6 +121,7 @@ impl Failure {
                 }
             }
             (Self::Suspended(one), Self::Suspended(other)) => one.why == other.why,
+            (Self::Raced(one), Self::Raced(other)) => one.is_like(other),
             (Self::Wrong(_), Self::Wrong(_)) | (Self::Endless(_), Self::Endless(_)) => true,
             _ => false,
         }
@@ -126,6 +131,7 @@ impl Failure {
 impl fmt::Display for Failure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
+            Self::Raced(raced) => raced.fmt(f),
             Self::Panicked(panic) => panic.fmt(f),
             Self::Wrong(what) => f.write_str(what),
             Self::Suspended(suspended) => suspended.fmt(f),
@@ -173,7 +179,7 @@ impl fmt::Display for Stuck {
     }
 }
 
-fn shown(name: Option<&str>) -> String {
+pub(crate) fn shown(name: Option<&str>) -> String {
     match name {
         Some(name) => format!("thread {name}"),
         None => "a thread of the component".to_owned(),

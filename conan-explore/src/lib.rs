@@ -17,15 +17,20 @@
 //! one of them waits, wakes, yields, creates, joins or ends, and wherever code
 //! calls [`point`](conan_kernel::point) or [`access`](conan_kernel::access).
 //! Two sections under a lock that nobody else wants at that moment have no
-//! such place between them.
+//! such place between them, unless they were compiled with hooks (see
+//! [`fine`](conan_kernel::fine)). Then there is one before each access to memory
+//! at which threads meet; where they do is learned in some executions before
+//! the search.
 //!
 //! What is deliberately absent: files, output, clocks, scripts.
 
 mod explorer;
 mod failure;
+mod learning;
 mod panics;
 mod prng;
 mod program;
+mod race;
 mod schedule;
 mod search;
 mod shrink;
@@ -34,10 +39,11 @@ mod token;
 mod trace;
 mod waits;
 
-pub use explorer::{Bound, Counts, End, Exploration, Explorer, Found, Replayed, replay};
+pub use explorer::{Bound, Counts, End, Exploration, Explorer, Found, Replayed, Shard, replay};
 pub use failure::{Failure, Panic, Stuck, Suspended, Waits, Why};
 pub use prng::Prng;
 pub use program::{Outcome, Program, Verdict};
+pub use race::{Raced, Racer};
 pub use schedule::Schedule;
 pub use search::{Bounds, Dfs, Fixed, History, Pct, Pos, Progress, Random, Search};
 pub use shrink::Shrunk;

@@ -265,7 +265,12 @@ impl<S: Fn(&mut Stage)> Program for Threads<S> {
         stage.world.limit_steps(self.steps);
         (self.setup)(&mut stage);
         let failure = match stage.refused {
-            None => stage.run(self),
+            None => {
+                let failure = stage.run(self);
+                let mut races = stage.world.races().into_iter();
+                let raced = races.next().map(|race| Failure::Raced(race.into()));
+                raced.or(failure)
+            }
             Some(_) => None,
         };
         let is_exact = stage.world.inexact().is_empty();

@@ -32,6 +32,14 @@ impl Bottom {
         self.0.store(address, Ordering::Relaxed);
     }
 
+    /// True for an address on the calling thread's own stack, if it is known
+    /// where that is.
+    pub(crate) fn has_own(&self, address: usize) -> bool {
+        let here = 0_u8;
+        let top = &raw const here as usize;
+        (top..self.0.load(Ordering::Relaxed)).contains(&address)
+    }
+
     /// Runs code of the thread itself that walks its stack.
     pub(crate) fn hidden<R>(&self, walk: impl FnOnce() -> R) -> R {
         let address = self.0.load(Ordering::Relaxed) as *mut usize;

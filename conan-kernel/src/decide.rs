@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use crate::fair::Aside;
+use crate::fine::Touch;
 use crate::handover::{Next, Slot};
 use crate::lock::Guard;
 use crate::me::{self, Inside};
@@ -19,6 +20,7 @@ static PREEMPTING: AtomicBool = AtomicBool::new(false);
 pub(crate) struct Deciding {
     is_fixed: bool,
     pub(crate) preempts: bool,
+    watches: bool,
     /// Kept, so that a decision allocates nothing.
     options: Vec<Choice>,
     places: BTreeMap<usize, u32>,
@@ -36,6 +38,7 @@ impl Deciding {
         Self {
             is_fixed: true,
             preempts: false,
+            watches: false,
             options: Vec::new(),
             places: BTreeMap::new(),
             steps: 0,
@@ -50,6 +53,7 @@ impl Deciding {
         *self = Self {
             is_fixed: strategy.is_fixed(),
             preempts: strategy.preempts(),
+            watches: strategy.watches(),
             options: std::mem::take(&mut self.options),
             ..Self::new()
         };
@@ -85,6 +89,8 @@ pub(crate) struct Course {
     /// Points at which it could go on, since then.
     pub(crate) points: u32,
     pub(crate) aside: Aside,
+    /// The access that it is about to make, if it has stopped before one.
+    pub(crate) touching: Option<Touch>,
 }
 
 impl Course {
@@ -98,6 +104,7 @@ impl Course {
             last_yield: None,
             points: 0,
             aside: Aside::No,
+            touching: None,
         }
     }
 
@@ -283,7 +290,7 @@ impl State {
     fn ask(&mut self, kind: Kind, previous: Option<ThreadId>, interrupts: bool) -> usize {
         let previous = previous.map(|id| self.thread(id).course.number);
         let options = &self.deciding.options[..];
-        if options.len() < 2 {
+        if options.len() < 2 && !self.deciding.watches {
             return 0;
         }
         let point = Point {
@@ -331,11 +338,17 @@ pub(crate) fn pause(
     }
 }
 
+/// True while points are anything at all.
+#[inline]
+pub(crate) fn is_preempting() -> bool {
+    PREEMPTING.load(Ordering::Relaxed)
+}
+
 /// A scheduling point of the calling thread's own making: other threads may
 /// run before it goes on, if the world's strategy preempts. Does nothing
 /// otherwise, and nothing on threads that are not managed.
 pub fn point() {
-    if PREEMPTING.load(Ordering::Relaxed) {
+    if is_preempting() {
         pause_here(Doing::Point);
     }
 }
@@ -347,7 +360,7 @@ pub fn point() {
 /// Only the same address is the same place. Accesses of different widths that
 /// can overlap have to be given the address of what they have in common.
 pub fn access(address: usize, access: Access) {
-    if PREEMPTING.load(Ordering::Relaxed) {
+    if is_preempting() {
         pause_here(match access {
             Access::Load => Doing::Load(address),
             Access::Store => Doing::Store(address),

@@ -70,7 +70,9 @@ fn wait(
         return EAGAIN;
     }
     let mut state = decide::pause(state::enter(slot), slot, Doing::Wait(address));
+    let number = state.thread(slot.id).course.number;
     if has_changed() {
+        state.fine.acquires(number, address);
         return EAGAIN;
     }
     let deadline = until.map(|(ns, is_point, realtime)| match (is_point, realtime) {
@@ -83,7 +85,12 @@ fn wait(
         return 0;
     }
     state.thread(slot.id).bitset = bitset;
-    match state::block(state, slot, Cause::Futex(address), deadline) {
+    let wake = state::block(state, slot, Cause::Futex(address), deadline);
+    if wake.is_some() && decide::is_preempting() {
+        // It may take a lock now, out of sight.
+        state::lock().fine.acquires(number, address);
+    }
+    match wake {
         Some(Wake {
             timed_out: true, ..
         }) => ETIMEDOUT,
@@ -146,6 +153,10 @@ fn wake_managed(slot: Option<&'static Slot>, address: usize, count: usize, bitse
     };
     let by = slot.map(|slot| slot.id);
     let tag = by.map_or(0, |id| state.thread(id).tag);
+    if let Some(id) = by {
+        let number = state.thread(id).course.number;
+        state.fine.releases(number, address);
+    }
     let at = state.now;
     let wake = Wake {
         by,
@@ -165,6 +176,7 @@ fn wake_managed(slot: Option<&'static Slot>, address: usize, count: usize, bitse
     state.remember_wake_call(address, WakeCall { by, tag, at, woke });
     if slot.is_none()
         && let Some(thread) = woke
+        && !me::is_owner()
         && !executable::has_static_at(address)
     {
         state.note_inexact(thread, Reason::WokenFromOutside);

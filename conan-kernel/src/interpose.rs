@@ -266,6 +266,7 @@ unsafe extern "C" fn pthread_create(
         let handle = slot.berth.handle.load(Ordering::Relaxed);
         state.by_pthread.insert(handle, slot.id);
     }
+    state.order(creator.id, slot.id);
     state.make_ready(slot.id);
     if state.stays_outside(creator.id) {
         state::ring();
@@ -366,7 +367,9 @@ unsafe extern "C" fn pthread_join(thread: usize, result: *mut *mut c_void) -> c_
         return join();
     };
     state = decide::pause(state, slot, Doing::Join(id));
-    if state.thread(id).phase != Phase::Finished {
+    if state.thread(id).phase == Phase::Finished {
+        state.order(id, slot.id);
+    } else {
         state::block(state, slot, Cause::Join(id), None);
         state = state::lock();
     }

@@ -18,11 +18,13 @@
 )))]
 compile_error!("conan-kernel runs on Linux with glibc, on x86-64 and aarch64 only");
 
+mod aboard;
 mod bottom;
 mod crew;
 mod decide;
 mod executable;
 mod fair;
+pub mod fine;
 mod futex;
 mod handover;
 mod interpose;
@@ -40,6 +42,7 @@ mod time;
 mod watchdog;
 mod world;
 
+pub use aboard::stay_aboard;
 pub use crew::Crew;
 pub use decide::{access, point};
 pub use point::{Access, Choice, Kind, Place, Point, Step};

@@ -27,6 +27,11 @@ impl<T> Lock<T> {
         }
     }
 
+    /// Where threads wait for it.
+    pub(crate) fn address(&self) -> usize {
+        self.word.as_ptr() as usize
+    }
+
     pub(crate) fn lock(&self) -> Guard<'_, T> {
         let free = self
             .word

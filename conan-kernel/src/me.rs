@@ -14,6 +14,8 @@ thread_local! {
     static FREE: Cell<Option<&'static Slot>> = const { Cell::new(None) };
     // The place of a thread that the owner of a world is about to start.
     static SPAWNING: Cell<Option<&'static Slot>> = const { Cell::new(None) };
+    // The thread has a world.
+    static OWNER: Cell<bool> = const { Cell::new(false) };
     static INSIDE: Cell<u32> = const { Cell::new(0) };
     static END: End = const { End(Cell::new(false)) };
 }
@@ -73,6 +75,17 @@ pub(crate) fn set_spawning(slot: &'static Slot) {
 
 pub(crate) fn take_spawning() -> Option<&'static Slot> {
     SPAWNING.take()
+}
+
+/// The calling thread has opened a world, or closed it.
+pub(crate) fn set_owner(is_owner: bool) {
+    OWNER.set(is_owner);
+}
+
+/// True if the calling thread has a world: what it does while the threads of
+/// that are at rest is part of the run.
+pub(crate) fn is_owner() -> bool {
+    OWNER.get()
 }
 
 /// While this lives, the interposed functions pass through.

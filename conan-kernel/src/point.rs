@@ -16,7 +16,8 @@ pub struct Point<'p> {
     /// True if that thread could go on. It is the first of the options then,
     /// and any other one is a preemption.
     pub interrupts: bool,
-    /// What there is to choose from; at least two. The first is what
+    /// What there is to choose from; at least two, unless the strategy
+    /// watches. The first is what
     /// [`Fifo`](crate::Fifo) takes.
     pub options: &'p [Choice],
 }

@@ -11,7 +11,8 @@ use crate::point::{Choice, Kind, Point};
 /// must not panic, and must not wait for a managed thread.
 pub trait Strategy: Send {
     /// Which of the options it shall be, as an index. One that is too large
-    /// counts as the last. Where there is one option only, nobody asks.
+    /// counts as the last. Where there is one option only, nobody asks, unless
+    /// it [watches](Self::watches).
     fn decide(&mut self, point: &Point<'_>) -> usize;
 
     /// True if it wants to decide also where a thread could go on: before it
@@ -25,6 +26,12 @@ pub trait Strategy: Send {
     /// True if threads that begin to wait may be woken for no reason. Asked
     /// each time that one does.
     fn is_spurious(&self) -> bool {
+        false
+    }
+
+    /// True if it wants to see also where there is nothing to decide. Asked
+    /// once, when the world is opened.
+    fn watches(&self) -> bool {
         false
     }
 

@@ -5,6 +5,7 @@ use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 
 use crate::decide::{Course, Deciding, Doing};
 use crate::executable;
+use crate::fine::{Fine, Races};
 use crate::handover::{Go, Next, Slot, handover};
 use crate::lock::{Guard, Lock};
 use crate::me;
@@ -204,6 +205,8 @@ pub(crate) struct State {
     wake_calls: Vec<Option<(usize, WakeCall)>>,
     pub(crate) strategy: Option<Box<dyn Strategy>>,
     pub(crate) deciding: Deciding,
+    pub(crate) fine: Fine,
+    pub(crate) races: Races,
     pub(crate) now: u64,
     /// True if the world is the whole process.
     pub(crate) is_process: bool,
@@ -251,6 +254,8 @@ static STATE: Lock<State> = Lock::new(State {
     wake_calls: Vec::new(),
     strategy: None,
     deciding: Deciding::new(),
+    fine: Fine::new(),
+    races: Races::new(),
     now: 0,
     is_process: false,
     begun: 0,
@@ -280,6 +285,11 @@ pub(crate) fn ring() {
 
 /// Counts hand-overs, for the watchdog.
 pub(crate) static SWITCHES: AtomicU32 = AtomicU32::new(0);
+
+/// Where threads wait for the engine's own lock.
+pub(crate) fn lock_address() -> usize {
+    STATE.address()
+}
 
 /// Locks the state. The caller must be inside the engine.
 pub(crate) fn lock() -> Guard<'static, State> {
@@ -469,6 +479,9 @@ impl State {
         {
             self.leave_queue(address, id);
         }
+        if let Some(by) = wake.by {
+            self.order(by, id);
+        }
         if !adopts {
             self.thread(id).phase = Phase::Finished;
             let slot = self.thread(id).slot;
@@ -478,6 +491,12 @@ impl State {
             return;
         }
         self.make_ready(id);
+    }
+
+    /// What a thread has done comes before what another one will do.
+    pub(crate) fn order(&mut self, before: ThreadId, after: ThreadId) {
+        let [before, after] = [before, after].map(|id| self.threads[id.0].course.number);
+        self.fine.orders(before, after);
     }
 
     pub(crate) fn leave_queue(&mut self, address: usize, id: ThreadId) {

@@ -17,6 +17,9 @@ pub(crate) const PERIOD_NS: u64 = 20_000_000;
 
 /// Looks in which a thread was blocked before it is left alone.
 const BLOCKED_LOOKS: u32 = 2;
+/// The same if it waits for a lock of the C library's own, and others run: on a
+/// busy machine whoever has that waits long for a processor.
+const LOCKED_LOOKS: u32 = 50;
 /// Nanoseconds on a processor before a running one is, while others are ready.
 /// Not real time: on a busy machine a thread waits long for its processor.
 const BUSY_NS: u64 = 100_000_000;
@@ -139,8 +142,15 @@ impl Watchdog {
             };
             used >= if alone { ALONE_NS } else { busy }
         } else {
+            let lock = futex_of(number);
+            if lock == Some(state::lock_address()) {
+                // We have it ourselves, in order to look.
+                return;
+            }
             self.blocked_looks += 1;
-            self.blocked_looks >= BLOCKED_LOOKS
+            self.blocked_looks >= LOCKED_LOOKS
+                || self.blocked_looks >= BLOCKED_LOOKS
+                    && !(lock.is_some() && is_any_other_running())
         };
         if !too_long {
             return;
@@ -206,6 +216,17 @@ pub(crate) fn time_used(number: u32) -> u64 {
     // The system's name for the clock of one thread.
     let clock = (!number << 3 | 6) as i32;
     crate::interpose::real_clock(clock)
+}
+
+/// Where a thread waits in the system's own futex, if it does. That of std and
+/// of the crates over it never gets there: it is emulated.
+fn futex_of(number: u32) -> Option<usize> {
+    let call = fs::read_to_string(format!("/proc/self/task/{number}/syscall")).ok()?;
+    let mut words = call.split(' ');
+    let is_futex = words.next()?.parse() == Ok(raw::FUTEX);
+    let address = words.next()?.strip_prefix("0x")?;
+    let address = usize::from_str_radix(address, 16).ok()?;
+    is_futex.then_some(address)
 }
 
 /// True if the system says that a thread runs or is ready to.

@@ -1,10 +1,12 @@
 //! Worlds: managed threads and their clock, in the hands of an owner.
 
+use std::sync::Arc;
 use std::sync::atomic::Ordering;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::{io, thread};
 
+use crate::aboard::Aboard;
 use crate::crew::{self, Crew};
+use crate::fine::Race;
 use crate::handover::{Slot, handover};
 use crate::interpose::{await_begin, enter_managed, real_clock};
 use crate::me::{self, Inside};
@@ -17,9 +19,6 @@ use crate::state::{
 };
 use crate::time::CLOCK_MONOTONIC;
 use crate::watchdog::{self, PERIOD_NS};
-
-/// One world at a time: the next owner waits.
-static TURN: Mutex<()> = Mutex::new(());
 
 /// How many periods the owner waits for threads that have left its hands.
 const OUTSIDE_PERIODS: u32 = 25;
@@ -62,20 +61,23 @@ pub struct World {
     crew: Option<Arc<Crew>>,
     /// Threads that may not have begun.
     starting: Vec<ThreadId>,
-    _turn: MutexGuard<'static, ()>,
+    _aboard: Aboard,
 }
 
 impl World {
     /// Opens a world; waits until no other one is open.
     pub fn open(strategy: impl Strategy + 'static) -> Result<Self, Unavailable> {
         available()?;
-        let turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
+        let turn = Aboard::take_turn();
         settle();
         let real_now = real_clock(CLOCK_MONOTONIC);
         let _inside = Inside::enter();
         let mut state = state::lock();
+        assert!(!state.open, "a thread has one world at a time");
         state.open = true;
         state.deciding.begin(&strategy);
+        state.fine.begin(strategy.preempts());
+        state.races.clear();
         state.strategy = Some(Box::new(strategy));
         state.now = state.now.max(real_now);
         state.begun = state.now;
@@ -84,7 +86,8 @@ impl World {
         state.at_statics.clear();
         state.woke_outside = None;
         drop(state);
-        handover().board();
+        let aboard = Aboard::go(turn);
+        me::set_owner(true);
         Ok(Self {
             outside_periods: 0,
             outside_switches: 0,
@@ -93,7 +96,7 @@ impl World {
             in_vain: 0,
             crew: None,
             starting: Vec::new(),
-            _turn: turn,
+            _aboard: aboard,
         })
     }
 
@@ -170,6 +173,7 @@ impl World {
                 let _inside = Inside::enter();
                 let mut state = state::lock();
                 state.horizon = horizon;
+                state.fine.rests();
                 let next = state.choose();
                 drop(state);
                 if let Some(next) = next {
@@ -383,6 +387,15 @@ impl World {
         state::lock().last_wake_call(address)
     }
 
+    /// The data races that have been seen, in code with hooks.
+    pub fn races(&self) -> Vec<Race> {
+        let told = {
+            let _inside = Inside::enter();
+            state::lock().races()
+        };
+        told.into_iter().map(|race| race()).collect()
+    }
+
     /// Why the run was not exact so far; nothing if it was.
     pub fn inexact(&self) -> Vec<Inexact> {
         let _inside = Inside::enter();
@@ -395,6 +408,7 @@ impl Drop for World {
     /// the life of the process. Threads of the component that wait for a wake
     /// may be woken by a later world, or by nobody.
     fn drop(&mut self) {
+        me::set_owner(false);
         let _inside = Inside::enter();
         let mut state = state::lock();
         let rested = state.close();
@@ -402,7 +416,6 @@ impl Drop for World {
         if let Some(crew) = &self.crew {
             crew.put(rested);
         }
-        handover().land();
     }
 }
 

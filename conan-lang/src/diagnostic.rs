@@ -190,6 +190,8 @@ codes! {
     TooDeep = "030", Error, "a fragment nested too deeply";
     NotIncluded = "031", Warning, "a script that no test file includes";
     BadShared = "032", Error, "a shared block that is not fields and methods";
+    BadExplore = "033", Error, "an exploration that cannot be";
+    BadHotSpot = "034", Error, "a hot spot named twice";
 }
 
 #[cfg(test)]

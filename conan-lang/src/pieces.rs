@@ -39,6 +39,14 @@ pub enum Directive {
     Stays,
     /// `#wakeTimes`
     WakeTimes,
+    /// `#explore`
+    Explore,
+    /// `#always`
+    Always,
+    /// `#never`
+    Never,
+    /// `#sometimes`
+    Sometimes,
     /// `#tick`
     Tick,
     /// `#suspended`
@@ -61,7 +69,7 @@ pub enum Directive {
 
 impl Directive {
     /// All of them, in the order in which a script may use them.
-    pub const ALL: [Self; 18] = [
+    pub const ALL: [Self; 22] = [
         Self::Ticktime,
         Self::Cut,
         Self::Conditions,
@@ -71,6 +79,10 @@ impl Directive {
         Self::Test,
         Self::Stays,
         Self::WakeTimes,
+        Self::Explore,
+        Self::Always,
+        Self::Never,
+        Self::Sometimes,
         Self::Tick,
         Self::Suspended,
         Self::Finished,
@@ -94,6 +106,10 @@ impl Directive {
             Self::Test => "#test",
             Self::Stays => "#stays",
             Self::WakeTimes => "#wakeTimes",
+            Self::Explore => "#explore",
+            Self::Always => "#always",
+            Self::Never => "#never",
+            Self::Sometimes => "#sometimes",
             Self::Tick => "#tick",
             Self::Suspended => "#suspended",
             Self::Finished => "#finished",

@@ -144,6 +144,10 @@ pub struct Sequence {
     pub wake_times: Vec<WakeTimes>,
     /// The threads that are meant to be suspended at the end.
     pub stays: Vec<Name>,
+    /// How its schedules are explored: the words of `#explore`.
+    pub explore: Option<Spanned<String>>,
+    /// Places in the code that executions come to.
+    pub hot_spots: Vec<HotSpot>,
     /// Its tick blocks, in order: the first is time 1.
     pub ticks: Vec<Tick>,
 }
@@ -185,6 +189,26 @@ impl Sequence {
             _ => None,
         })
     }
+}
+
+/// A name in `#always`, `#never` or `#sometimes`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct HotSpot {
+    /// What `hotspot` is called with.
+    pub name: Name,
+    /// How often it must be reached.
+    pub reached: Reached,
+}
+
+/// In which executions a hot spot must be reached.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Reached {
+    /// In every one.
+    Always,
+    /// In none.
+    Never,
+    /// In at least one.
+    Sometimes,
 }
 
 /// `#wakeTimes w 3 4 4`

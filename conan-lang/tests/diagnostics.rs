@@ -443,6 +443,23 @@ fn lists_of_wake_up_times_that_do_not_fit() {
     );
 }
 
+#[test]
+fn explorations_that_cannot_be() {
+    check_sequence("bad_explore", "#explore luck 1000\n#explore\n");
+    check_sequence(
+        "bad_explore_options",
+        "#explore random 0 7 seed=x speed=9\n#explore dfs 1_000 preemptions=2\n",
+    );
+}
+
+#[test]
+fn hot_spots_named_twice() {
+    check_sequence(
+        "bad_hot_spots",
+        "#always full\n#never lost, full\n#sometimes\n",
+    );
+}
+
 // ---- the file ---------------------------------------------------------------
 
 #[test]

@@ -6,7 +6,7 @@
 //! ```
 //!
 //! The comment stands at the end of the mutant's line, or on a line of its
-//! own above it.
+//! own above it; there, the sentence may go on over the next lines.
 
 use crate::comments::Comment;
 use crate::mutant::Mutant;
@@ -38,7 +38,7 @@ pub(crate) fn mark(
     mutants: &mut [Mutant],
 ) -> Vec<Problem> {
     let mut problems = Vec::new();
-    for comment in comments {
+    for (index, comment) in comments.iter().enumerate() {
         let Some(rest) = after_word(comment.text, "mutants") else {
             continue;
         };
@@ -58,10 +58,15 @@ pub(crate) fn mark(
             }
         };
         let meant = line_meant(text, comment, line);
+        let mut why = declaration.why.to_owned();
+        for more in continuation(text, &comments[index..], line) {
+            why.push(' ');
+            why.push_str(more);
+        }
         let mut found = false;
         for mutant in mutants.iter_mut().filter(|mutant| mutant.line == meant) {
             if declaration.means(mutant) {
-                mutant.equivalent = Some(declaration.why.to_owned());
+                mutant.equivalent = Some(why.clone());
                 found = true;
             }
         }
@@ -121,8 +126,7 @@ fn after_word<'s>(text: &'s str, word: &str) -> Option<&'s str> {
 /// The line of a comment that has code before it; else the next line with
 /// code, so that several declarations can stand above it.
 fn line_meant(text: Text<'_>, comment: &Comment<'_>, line: usize) -> usize {
-    let before = &text.source[text.line_start(comment.start)..comment.start];
-    if !before.trim().is_empty() {
+    if !stands_alone(text, comment) {
         return line;
     }
     let mut below = text.source[comment.start..].lines().skip(1);
@@ -131,6 +135,30 @@ fn line_meant(text: Text<'_>, comment: &Comment<'_>, line: usize) -> usize {
         line.starts_with("//")
     });
     line + 1 + comments.count()
+}
+
+/// The lines below the first comment that go on with its sentence.
+fn continuation<'s>(
+    text: Text<'_>,
+    comments: &[Comment<'s>],
+    line: usize,
+) -> impl Iterator<Item = &'s str> {
+    let stand_below = comments
+        .iter()
+        .zip(line..)
+        .take_while(move |(comment, line)| {
+            stands_alone(text, comment) && text.position(comment.start).0 == *line
+        });
+    let texts = stand_below.map(|(comment, _)| comment.text).skip(1);
+    texts
+        .take_while(|text| after_word(text, "mutants").is_none())
+        .map(str::trim)
+}
+
+/// True if there is no code before a comment on its line.
+fn stands_alone(text: Text<'_>, comment: &Comment<'_>) -> bool {
+    let before = &text.source[text.line_start(comment.start)..comment.start];
+    before.trim().is_empty()
 }
 
 fn others(mutants: &[Mutant], line: usize) -> String {

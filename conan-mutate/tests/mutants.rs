@@ -209,8 +209,31 @@ fn a_comment_declares_mutants_of_its_line_or_the_next_one_equivalent() {
     let equivalent: Vec<&str> = equivalent.map(|(id, _)| id.as_str()).collect();
     assert_eq!(equivalent, ["notify-one:3:7"]);
 
-    let both = "fn f(c: &C) {\n    // mutants: equivalent: notify-one: nobody waits\n    // So it is.\n    // mutants:equivalent:no-notify:nobody waits\r\n    c.notify_all();\n}";
+    let both = "fn f(c: &C) {\n    // mutants: equivalent: notify-one: nobody waits\n    // mutants:equivalent:no-notify:nobody waits\r\n    c.notify_all();\n}";
     assert!(declared(both).iter().all(|(_, said)| *said == why()));
+}
+
+#[test]
+fn the_sentence_of_a_declaration_may_go_on_over_the_next_lines() {
+    let source = "fn f(c: &C) {
+    // Not of it.
+    // mutants: equivalent: notify-one: nobody
+    //   waits,
+    // so it is
+    // mutants: equivalent: no-notify: the same
+    c.notify_all();
+    c.notify_one(); // mutants: equivalent: no-notify: nobody
+    // cares.
+}";
+    let expected = [
+        ("no-notify:7:5".to_owned(), Some("the same".to_owned())),
+        (
+            "notify-one:7:7".to_owned(),
+            Some("nobody waits, so it is".to_owned()),
+        ),
+        ("no-notify:8:5".to_owned(), Some("nobody".to_owned())),
+    ];
+    assert_eq!(declared(source), expected);
 }
 
 #[test]

@@ -89,6 +89,8 @@ fn on_engine<const TICKS: u64>(name: &str, ticktime: u64) -> Duration {
         ticks: TICKS,
         stays: &[],
         wake_times: &[],
+        explore: None,
+        hot_spots: &[],
         build: plan::<TICKS>,
     }]));
     let script: &'static Script = Box::leak(Box::new(Script {

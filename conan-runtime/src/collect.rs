@@ -25,6 +25,8 @@ impl Collector {
                 totals: Totals::default(),
                 failures: Vec::new(),
                 inexact: Vec::new(),
+                reached: Vec::new(),
+                abandoned: 0,
                 timeline: Timeline::default(),
             },
         }
@@ -89,8 +91,9 @@ impl Collector {
     }
 
     /// The report, its errors in the order of tick and line.
-    pub(crate) fn finish(mut self, inexact: Vec<String>) -> Report {
+    pub(crate) fn finish(mut self, inexact: Vec<String>, abandoned: u64) -> Report {
         self.report.inexact = inexact;
+        self.report.abandoned = abandoned;
         let order = |failure: &Failure| (failure.tick, failure.place, failure.thread.clone());
         self.report.failures.sort_by_key(order);
         self.report

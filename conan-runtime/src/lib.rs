@@ -9,18 +9,23 @@
 //! How time passes is the business of an [`engine`]. The first one is `wall`,
 //! which ticks in real time as the paper does.
 
+mod asked;
 mod backtrace;
 mod clock;
 mod collect;
 pub mod engine;
 mod escaped;
 mod event;
+pub mod explore;
 mod harness;
+mod hot_spot;
 mod included;
 mod observe;
 mod outcome;
 mod panics;
 mod plan;
+mod ran;
+mod record;
 mod report;
 mod run;
 mod scope;
@@ -36,6 +41,7 @@ pub use clock::{Clock, MonitorClock};
 pub use escaped::{Ended, Escaped, ended};
 pub use event::{ErrorKind, Event, Failure, Place};
 pub use harness::{main, test};
+pub use hot_spot::{HotSpot, Reached, hotspot};
 pub use included::every_script_is_included;
 pub use observe::{Anything, Observe, ObserveResult, observe};
 pub use plan::{Plan, Shareable};

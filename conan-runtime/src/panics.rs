@@ -73,7 +73,7 @@ pub(crate) fn catch<R>(code: impl FnOnce() -> R) -> Result<R, Caught> {
 }
 
 /// Runs code that may wait for threads outside the sequence.
-fn aside<R>(code: impl FnOnce() -> R) -> R {
+pub(crate) fn aside<R>(code: impl FnOnce() -> R) -> R {
     #[cfg(conan_kernel)]
     return conan_kernel::aside(code);
     #[cfg(not(conan_kernel))]

@@ -8,6 +8,7 @@ use crossbeam_channel::{Receiver, Sender};
 use crate::collect::Collector;
 use crate::engine::{Engine, Session, Waker, Watch, engine, engines, unavailable};
 use crate::event::{ErrorKind, Event, Failure, Place};
+use crate::hot_spot::Watching;
 use crate::panics;
 use crate::plan::Plan;
 use crate::report::Report;
@@ -73,20 +74,34 @@ const PATIENCE: Duration = Duration::from_secs(60);
 
 /// Runs a sequence and reports.
 pub fn run(script: &'static Script, sequence: &'static Sequence, settings: Settings) -> Report {
+    run_on(script, sequence, settings.engine, settings.ticktime)
+}
+
+/// Runs a sequence on any engine, with ticks of so many milliseconds if not
+/// with the script's own, and reports.
+pub(crate) fn run_on(
+    script: &'static Script,
+    sequence: &'static Sequence,
+    engine: &dyn Engine,
+    ticktime: Option<u64>,
+) -> Report {
     panics::install();
-    let ms = settings.ticktime.unwrap_or(script.ticktime);
+    let ms = ticktime.unwrap_or(script.ticktime);
     let ticktime = Duration::from_millis(ms);
     let (sender, receiver) = crossbeam_channel::unbounded();
-    let session = settings.engine.open(ticktime);
+    let session = engine.open(ticktime);
+    let watching = Watching::begin();
     let scope = Scope {
         clock: session.clock(),
         ticktime,
+        spots: watching.spots(),
     };
     let mut runner = Runner {
-        collector: Collector::new(script, sequence, settings.engine.name()),
+        collector: Collector::new(script, sequence, engine.name()),
         received: receiver,
         spawned: 0,
         first: 0,
+        abandoned: 0,
         script,
         sequence,
         session,
@@ -94,14 +109,21 @@ pub fn run(script: &'static Script, sequence: &'static Sequence, settings: Setti
         events: sender,
     };
     runner.run();
+    let (failures, reached) = watching.judge(sequence.hot_spots);
+    failures
+        .into_iter()
+        .for_each(|failure| runner.send(failure));
     let inexact = runner.session.inexact();
     let Runner {
         mut collector,
         received,
+        abandoned,
         ..
     } = runner;
     collector.take_all(&received);
-    collector.finish(inexact)
+    let mut report = collector.finish(inexact, abandoned);
+    report.reached = reached;
+    report
 }
 
 struct Runner {
@@ -111,6 +133,8 @@ struct Runner {
     spawned: usize,
     /// The number of the script's first thread among them.
     first: usize,
+    /// How many of the script's threads were suspended at the end.
+    abandoned: u64,
     script: &'static Script,
     sequence: &'static Sequence,
     session: Box<dyn Session>,
@@ -130,6 +154,11 @@ impl Runner {
         let teardown = plan.teardown.take();
         let kept = std::mem::take(&mut plan.kept);
         self.drive(plan);
+        if self.session.endless().is_some() {
+            // Nobody may take a step any more.
+            std::mem::forget((teardown, kept));
+            return;
+        }
         if let Some(teardown) = teardown {
             self.apart("teardown", "in teardown", teardown);
         }
@@ -173,6 +202,10 @@ impl Runner {
                 let mut failure = self.failure(ErrorKind::Exception, format!("a panic {when}"));
                 add_panic(self.script, &mut failure, &caught);
                 self.send(failure);
+                None
+            }
+            None if self.session.endless().is_some() => {
+                self.fail_endless(when);
                 None
             }
             None => {
@@ -227,6 +260,10 @@ impl Runner {
         let arrived = |phases: &[Phase]| !phases.contains(&Phase::Starting);
         self.session.let_run(&On(&run.states, arrived), PATIENCE);
         self.tick_through(&run, has_checks);
+        if self.session.endless().is_some() {
+            self.fail_endless("in this sequence");
+            return;
+        }
         if !On(&run.states, all_finished).wait(Duration::ZERO) {
             self.session.last_chance();
         }
@@ -243,6 +280,9 @@ impl Runner {
             self.tick(run, time);
             self.session.come_to_rest(&end);
             self.note_suspended(run, time);
+            if self.session.endless().is_some() {
+                return;
+            }
             if has_checks {
                 self.check_at_rest(run);
             }
@@ -291,6 +331,9 @@ impl Runner {
 
     /// The verdict on liveness, and on what is left of the wake-up times.
     fn check_the_end(&mut self, run: &Run) {
+        let phases = (0..run.names.len()).map(|number| run.states.get(number));
+        let ended = phases.filter(|phase| matches!(phase, Phase::Finished(_)));
+        self.abandoned = (run.names.len() - ended.count()) as u64;
         for (number, name) in run.names.iter().enumerate() {
             let stays = self
                 .sequence
@@ -390,6 +433,13 @@ impl Runner {
             notes: Vec::new(),
             backtrace: None,
         }
+    }
+
+    /// Threads go on and on, and never come to rest.
+    fn fail_endless(&self, when: &str) {
+        let steps = self.session.endless().unwrap_or_default();
+        let message = format!("a livelock: no end after {steps} steps {when}");
+        self.fail(ErrorKind::Liveness, message);
     }
 
     fn fail(&self, kind: ErrorKind, message: String) {

@@ -5,12 +5,14 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::clock::Clock;
+use crate::hot_spot::Spots;
 
 /// The sequence that a thread belongs to.
 #[derive(Debug, Clone)]
 pub(crate) struct Scope {
     pub(crate) clock: Arc<dyn Clock>,
     pub(crate) ticktime: Duration,
+    pub(crate) spots: Spots,
 }
 
 thread_local! {
@@ -38,6 +40,14 @@ pub fn time() -> u64 {
 /// On a thread that the script did not start: such a thread has no clock.
 pub fn ticks(n: u32) -> Duration {
     with_scope("ticks()", |scope| scope.ticktime * n)
+}
+
+/// The hot spots of the calling thread's sequence, and the present tick.
+pub(crate) fn spots() -> Option<(Spots, u64)> {
+    SCOPE.with_borrow(|scope| {
+        let scope = scope.as_ref()?;
+        Some((Arc::clone(&scope.spots), scope.clock.time()))
+    })
 }
 
 fn with_scope<R>(what: &str, look: impl FnOnce(&Scope) -> R) -> R {

@@ -1,6 +1,7 @@
 //! What a driver says about its script: plain data, made at compile time.
 
 use crate::event::Place;
+use crate::hot_spot::HotSpot;
 use crate::plan::Plan;
 
 /// A script as its driver describes it.
@@ -33,6 +34,12 @@ pub struct Sequence {
     pub stays: &'static [Stays],
     /// The lists that wake-up checks take from.
     pub wake_times: &'static [WakeTimes],
+    /// How its schedules are explored, as [`Exploring`] is written.
+    ///
+    /// [`Exploring`]: crate::explore::Exploring
+    pub explore: Option<&'static str>,
+    /// Places in the code that executions come to, or do not.
+    pub hot_spots: &'static [HotSpot],
     /// Makes components and threads, anew for every run.
     pub build: fn(&mut Plan),
 }

@@ -8,10 +8,10 @@ use crate::event::{ErrorKind, Place};
 const MAX_MOMENTS: usize = 1000;
 
 /// How wide a timeline may be.
-const WIDTH: usize = 100;
+pub(crate) const WIDTH: usize = 100;
 
 /// No column is narrower than this.
-const NARROWEST: usize = 14;
+pub(crate) const NARROWEST: usize = 14;
 
 /// The moments of a sequence.
 #[derive(Debug, Default)]
@@ -159,12 +159,39 @@ impl Timeline {
     }
 }
 
-fn row<'t>(label: &str, texts: impl Iterator<Item = &'t str>, width: usize) -> String {
+/// A line of a table.
+pub(crate) fn row<'t>(label: &str, texts: impl Iterator<Item = &'t str>, width: usize) -> String {
     let cells: Vec<String> = texts
         .map(|text| format!("{:width$}", cut(text, width)))
         .collect();
     let line = format!("{label:>4} | {}", cells.join(" | "));
     format!("{}\n", line.trim_end())
+}
+
+/// Text in lines of this width at most, broken between words where it can be.
+#[cfg(conan_kernel)]
+pub(crate) fn wrapped(text: &str, width: usize) -> Vec<String> {
+    let mut lines = vec![String::new()];
+    for word in text.split(' ') {
+        let last = lines.last_mut().expect("there is a line");
+        let length = last.chars().count();
+        if length > 0 && length + 1 + word.chars().count() > width {
+            lines.push(word.to_owned());
+        } else {
+            if length > 0 {
+                last.push(' ');
+            }
+            last.push_str(word);
+        }
+        // The end of a path says more than its beginning.
+        let last = lines.last_mut().expect("there is a line");
+        let length = last.chars().count();
+        if length > width {
+            let end: String = last.chars().skip(length + 1 - width).collect();
+            *last = format!("~{end}");
+        }
+    }
+    lines
 }
 
 fn cut(text: &str, width: usize) -> String {

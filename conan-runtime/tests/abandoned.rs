@@ -60,6 +60,8 @@ fn a_thousand_sequences_that_abandon_three_threads_each_are_all_the_same() {
         ticks: 2,
         stays: &[],
         wake_times: &[],
+        explore: None,
+        hot_spots: &[],
         build: plan,
     }];
     static SCRIPT: Script = Script {

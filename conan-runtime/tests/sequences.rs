@@ -27,6 +27,8 @@ fn run_with(
         ticks: 2,
         stays,
         wake_times,
+        explore: None,
+        hot_spots: &[],
         build,
     }]));
     let script: &'static Script = Box::leak(Box::new(Script {

@@ -135,7 +135,7 @@ fn baseline(args: &MutateArgs, worker: &Worker, driver: &Path, job: &Job) -> Sto
     let ended = driver.run(None, |line| {
         if let Ok(report) = serde_json::from_str::<Value>(line) {
             reported += 1;
-            if report["verdict"] != "passed" {
+            if report["verdict"] == "failed" {
                 failed = true;
                 let text = |field: &str| report[field].as_str().unwrap_or_default();
                 let (sequence, script) = (text("sequence"), text("script"));

@@ -115,7 +115,7 @@ impl Killer {
 }
 
 /// Runs a driver until a sequence fails, or to its end.
-pub(crate) fn judge(driver: Driver<'_>, limits: Limits) -> Stop<Verdict> {
+pub(crate) fn judge(driver: Driver, limits: Limits) -> Stop<Verdict> {
     let mut killer = None;
     let mut inexact = Vec::new();
     let mut reported = 0;
@@ -124,7 +124,7 @@ pub(crate) fn judge(driver: Driver<'_>, limits: Limits) -> Stop<Verdict> {
             return ControlFlow::Continue(());
         };
         reported += 1;
-        if report["verdict"] != "passed" {
+        if report["verdict"] == "failed" {
             killer = Some(Killer::of(&report));
             return ControlFlow::Break(());
         }

@@ -1,9 +1,10 @@
 //! Runs the driver and hands on its reports as they come.
 
+use std::ffi::OsStr;
 use std::fs::{self, File};
 use std::io::{self, BufRead, BufReader};
 use std::ops::ControlFlow;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Command, ExitStatus, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -35,9 +36,9 @@ pub(crate) enum Ended {
 }
 
 /// A driver that is yet to be run.
-pub(crate) struct Driver<'r> {
+pub(crate) struct Driver {
     command: Command,
-    scratch: &'r Scratch,
+    reports: PathBuf,
     group: Group,
 }
 
@@ -79,13 +80,12 @@ pub(crate) fn execute(
     Ok(Outcome { failed })
 }
 
-impl<'r> Driver<'r> {
+impl Driver {
     /// The driver with what it is told by the environment.
-    pub(crate) fn new(driver: &Path, scratch: &'r Scratch, clock: &ClockArgs) -> Self {
+    pub(crate) fn new(driver: &Path, scratch: &Scratch, clock: &ClockArgs) -> Self {
         let mut command = Command::new(driver);
         command
             .current_dir(&scratch.package_root)
-            .env("CONAN_REPORT", &scratch.reports)
             .stdin(Stdio::null());
         if let Some(clock) = &clock.clock {
             command.env("CONAN_CLOCK", clock);
@@ -96,9 +96,21 @@ impl<'r> Driver<'r> {
         let group = Group::Ours;
         Self {
             command,
-            scratch,
+            reports: scratch.reports.clone(),
             group,
         }
+    }
+
+    /// The same, told one thing more.
+    pub(crate) fn told(mut self, variable: &str, value: impl AsRef<OsStr>) -> Self {
+        self.command.env(variable, value);
+        self
+    }
+
+    /// The same, beside others of its kind.
+    pub(crate) fn reporting_to(mut self, reports: PathBuf) -> Self {
+        self.reports = reports;
+        self
     }
 
     /// The same, where data on standard output is ours alone.
@@ -124,7 +136,8 @@ impl<'r> Driver<'r> {
         limit: Option<Duration>,
         mut report: impl FnMut(&str) -> ControlFlow<()>,
     ) -> Stop<Ended> {
-        let reports = &self.scratch.reports;
+        let reports = &self.reports;
+        self.command.env("CONAN_REPORT", reports);
         let cannot = |failure| files::cannot_write(reports, &failure);
         fs::write(reports, "").map_err(cannot)?;
         let mut reader = BufReader::new(File::open(reports).map_err(cannot)?);

@@ -5,7 +5,7 @@ pub(crate) mod cargo;
 pub(crate) mod execute;
 pub(crate) mod interrupt;
 mod manifest;
-mod reports;
+pub(crate) mod reports;
 pub(crate) mod scratch;
 
 use std::path::{Path, PathBuf};

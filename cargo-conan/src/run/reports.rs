@@ -49,18 +49,22 @@ impl Printer {
             return;
         };
         self.count += 1;
-        self.failed |= report["verdict"] != "passed";
+        self.failed |= report["verdict"] == "failed";
         for (total, (_, name)) in self.totals.iter_mut().zip(TOTALS) {
             *total += report["totals"][name].as_u64().unwrap_or(0);
         }
         match self.format {
             Format::Human => self.human(&report),
             Format::Json => output::out(format_args!("{}\n", line.trim_end())),
-            Format::Short | Format::Github => self.lines(&report),
+            format @ (Format::Short | Format::Github) => lines(format, &report),
         }
     }
 
     fn human(&mut self, report: &Value) {
+        if report.get("exploration").is_some() {
+            // It says itself where and how it went.
+            return output::out(format_args!("{}", text(&report["rendered"])));
+        }
         let script = text(&report["script"]);
         if script != self.script {
             output::out(format_args!("{script}\n"));
@@ -73,7 +77,7 @@ impl Printer {
             [] => String::new(),
             names => format!(" [{}]", names.join(" ")),
         };
-        let (style, verdict) = if report["verdict"] == "passed" {
+        let (style, verdict) = if report["verdict"] != "failed" {
             (anstyle::AnsiColor::Green.on_default(), "ok")
         } else {
             (anstyle::AnsiColor::Red.on_default().bold(), "FAILED")
@@ -84,37 +88,6 @@ impl Printer {
         let rendered = text(&report["rendered"]);
         if !rendered.is_empty() {
             output::out(format_args!("{rendered}\n"));
-        }
-    }
-
-    /// One line for every error.
-    fn lines(&self, report: &Value) {
-        let script = text(&report["script"]);
-        let sequence = text(&report["sequence"]);
-        for error in report["errors"].as_array().into_iter().flatten() {
-            let (line, column) = (&error["line"], &error["column"]);
-            let mut message = format!("{sequence}, tick {}", error["tick"]);
-            if let Some(thread) = error["thread"].as_str() {
-                message.push_str(&format!(", thread {thread}"));
-            }
-            message.push_str(&format!(": {}", text(&error["message"])));
-            for part in ["expected", "actual"] {
-                if let Some(value) = error[part].as_str() {
-                    message.push_str(&format!("; {part} {value}"));
-                }
-            }
-            let kind = text(&error["kind"]);
-            if self.format == Format::Github {
-                let message = message.replace('%', "%25").replace('\n', "%0A");
-                output::out(format_args!(
-                    "::error file={script},line={line},col={column},title={kind} error::{message}\n"
-                ));
-            } else {
-                let message = message.replace('\n', " ");
-                output::out(format_args!(
-                    "{script}:{line}:{column}: {kind} error: {message}\n"
-                ));
-            }
         }
     }
 
@@ -154,4 +127,35 @@ impl Printer {
 
 fn text(value: &Value) -> &str {
     value.as_str().unwrap_or_default()
+}
+
+/// One line for every error.
+pub(crate) fn lines(format: Format, report: &Value) {
+    let script = text(&report["script"]);
+    let sequence = text(&report["sequence"]);
+    for error in report["errors"].as_array().into_iter().flatten() {
+        let (line, column) = (&error["line"], &error["column"]);
+        let mut message = format!("{sequence}, tick {}", error["tick"]);
+        if let Some(thread) = error["thread"].as_str() {
+            message.push_str(&format!(", thread {thread}"));
+        }
+        message.push_str(&format!(": {}", text(&error["message"])));
+        for part in ["expected", "actual"] {
+            if let Some(value) = error[part].as_str() {
+                message.push_str(&format!("; {part} {value}"));
+            }
+        }
+        let kind = text(&error["kind"]);
+        if format == Format::Github {
+            let message = message.replace('%', "%25").replace('\n', "%0A");
+            output::out(format_args!(
+                "::error file={script},line={line},col={column},title={kind} error::{message}\n"
+            ));
+        } else {
+            let message = message.replace('\n', " ");
+            output::out(format_args!(
+                "{script}:{line}:{column}: {kind} error: {message}\n"
+            ));
+        }
+    }
 }

@@ -36,7 +36,7 @@ pub(crate) struct Place {
 
 impl Place {
     /// For a run of these scripts, under the workspace's target directory.
-    pub(super) fn of_run(workspace: &Workspace, package: Package<'_>, scripts: &[PathBuf]) -> Self {
+    pub(crate) fn of_run(workspace: &Workspace, package: Package<'_>, scripts: &[PathBuf]) -> Self {
         let target = workspace.metadata.target_directory.as_std_path().to_owned();
         // Runs of other scripts may go on at the same time.
         let name = format!(
@@ -123,7 +123,7 @@ fn main(scripts: &[PathBuf]) -> String {
 }
 
 /// Tells one list of scripts from another (FNV-1a, folded to 32 bits).
-fn digest(text: &str) -> u32 {
+pub(crate) fn digest(text: &str) -> u32 {
     let start = 0xcbf2_9ce4_8422_2325_u64;
     let step = |hash: u64, byte: u8| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3);
     let hash = text.bytes().fold(start, step);

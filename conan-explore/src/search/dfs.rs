@@ -5,7 +5,11 @@
 use conan_kernel::{Choice, Kind, Point, Step};
 
 use super::{Bounds, Progress, Search};
+use crate::explorer::Shard;
 use crate::trace::{Hash, Trace};
+
+/// So many decisions say to which part of the space a schedule belongs.
+const PREFIX: usize = 8;
 
 /// Tries every schedule, depth first.
 ///
@@ -26,6 +30,7 @@ pub struct Dfs {
     asleep: Vec<(usize, u64)>,
     is_redundant: bool,
     has_diverged: bool,
+    shard: Option<Shard>,
     /// Schedules that were tried to their end.
     leaves: f64,
     /// The probability of a random walk to have come to one of them.
@@ -81,6 +86,19 @@ impl Dfs {
 
     fn uses_sleep_sets(&self) -> bool {
         self.uses_sleep_sets && self.bounds == Bounds::default()
+    }
+
+    /// True if the schedules that begin like the present one are of another
+    /// part. The first decisions tell.
+    fn is_anothers(&self) -> bool {
+        let Some(shard) = self.shard else {
+            return false;
+        };
+        let first = self.path.iter().take(PREFIX);
+        let hash = first.fold(Hash::default(), |hash, node| {
+            hash.number(node.chosen as u64)
+        });
+        (hash.0 >> 32) % shard.count != shard.index
     }
 
     /// Goes past a point for the first time, or again.
@@ -201,6 +219,10 @@ impl Search for Dfs {
         self.has_diverged = false;
     }
 
+    fn share(&mut self, shard: Shard) {
+        self.shard = (shard.count > 1).then_some(shard);
+    }
+
     fn decide(&mut self, point: &Point<'_>) -> usize {
         if !self.is_redundant {
             self.arrive(point);
@@ -226,6 +248,10 @@ impl Search for Dfs {
         }
         // They have gone on after the last decision.
         self.is_redundant |= !self.asleep.is_empty();
+        if self.is_anothers() {
+            self.is_redundant = true;
+            self.path.truncate(PREFIX);
+        }
         self.count();
         if self.advance() {
             Progress::Open

@@ -20,6 +20,7 @@ pub use random::Random;
 pub(crate) use replay::Replay;
 pub(crate) use segments::Segments;
 
+use crate::explorer::Shard;
 use crate::trace::Trace;
 
 /// Decides, execution after execution.
@@ -29,6 +30,13 @@ use crate::trace::Trace;
 pub trait Search: Send {
     /// An execution begins; they are counted from 0.
     fn begin(&mut self, execution: u64);
+
+    /// Only one part of all executions is this one's. Called before the first
+    /// of them. A search that begins each execution anew need not do anything:
+    /// it is only told of its own.
+    fn share(&mut self, shard: Shard) {
+        let _ = shard;
+    }
 
     /// Which of the options it shall be, as an index.
     fn decide(&mut self, point: &Point<'_>) -> usize;

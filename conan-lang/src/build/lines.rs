@@ -1,12 +1,12 @@
 //! Directives without an `#end`: they say what they say up to the next one.
 
 use super::places::may_stand;
-use super::{Builder, Closed};
+use super::{Builder, Closed, explore};
 use crate::cut;
 use crate::diagnostic::{Code as Mistake, Diagnostic};
 use crate::pieces::Directive;
 use crate::span::{Name, Span, Spanned};
-use crate::tree::{TickItem, WakeTimes};
+use crate::tree::{HotSpot, Reached, TickItem, WakeTimes};
 use crate::words::{bare, number, shorten, words};
 
 impl Builder<'_> {
@@ -28,6 +28,10 @@ impl Builder<'_> {
                 Directive::Cut => "a name and a constructor: `#cut m Component::new()`",
                 Directive::Test => "the conditions that the sequence exercises",
                 Directive::WakeTimes => "a name and times: `#wakeTimes w 3 4 4`",
+                Directive::Explore => "a strategy: `#explore random 1000`",
+                Directive::Always | Directive::Never | Directive::Sometimes => {
+                    "the names of hot spots"
+                }
                 _ => "the names of threads",
             };
             let message = format!("`{}` says nothing", directive.word());
@@ -38,6 +42,10 @@ impl Builder<'_> {
             Directive::Ticktime => self.ticktime(span, argument),
             Directive::Cut => self.cut(span, argument),
             Directive::WakeTimes => self.wake_times(whole, argument),
+            Directive::Explore => self.explore(whole, argument),
+            Directive::Always => self.hot_spots(Reached::Always, argument),
+            Directive::Never => self.hot_spots(Reached::Never, argument),
+            Directive::Sometimes => self.hot_spots(Reached::Sometimes, argument),
             Directive::Suspended => {
                 let names = self.names(argument);
                 self.push_item(TickItem::Suspended(names, whole));
@@ -124,6 +132,57 @@ impl Builder<'_> {
         if let Some(sequence) = self.sequence() {
             let count = count.unwrap_or(names.len());
             sequence.test.extend(names.into_iter().take(count));
+        }
+    }
+
+    fn explore(&mut self, span: Span, argument: Span) {
+        let words = words(self.source, self.mask, argument, false);
+        for (index, word) in words.iter().enumerate() {
+            let Some(expected) = explore::mistake(index, &word.value) else {
+                continue;
+            };
+            let message = match index {
+                0 => format!("there is no strategy `{}`", shorten(&word.value)),
+                _ => format!(
+                    "`{}` says nothing about an exploration",
+                    shorten(&word.value)
+                ),
+            };
+            self.report(Diagnostic::new(Mistake::BadExplore, message, word.span).label(expected));
+        }
+        let text: Vec<&str> = words.iter().map(|word| word.value.as_str()).collect();
+        let text = text.join(" ").replace('_', "");
+        let Some(sequence) = self.sequence() else {
+            return;
+        };
+        if let Some(first) = &sequence.explore {
+            let first = first.span;
+            return self.report(
+                Diagnostic::new(Mistake::BadExplore, "a second `#explore`", span)
+                    .label("a sequence is explored in one way")
+                    .related(first, "the first one"),
+            );
+        }
+        sequence.explore = Some(Spanned::new(text, span));
+    }
+
+    fn hot_spots(&mut self, reached: Reached, argument: Span) {
+        for name in self.names(argument) {
+            let Some(sequence) = self.sequence() else {
+                return;
+            };
+            let mut known = sequence.hot_spots.iter();
+            if let Some(first) = known.find(|spot| spot.name.value == name.value) {
+                let first = first.name.span;
+                let message = format!("the hot spot `{}` a second time", shorten(&name.value));
+                self.report(
+                    Diagnostic::new(Mistake::BadHotSpot, message, name.span)
+                        .label("a hot spot is reached always, never or sometimes")
+                        .related(first, "the first time"),
+                );
+                continue;
+            }
+            sequence.hot_spots.push(HotSpot { name, reached });
         }
     }
 

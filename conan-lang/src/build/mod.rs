@@ -3,6 +3,7 @@
 //! begins that cannot be inside it, so that one slip is one error.
 
 mod close;
+mod explore;
 mod lines;
 mod places;
 mod stray;
@@ -288,6 +289,8 @@ impl<'s> Builder<'s> {
                 shared: None,
                 wake_times: Vec::new(),
                 stays: Vec::new(),
+                explore: None,
+                hot_spots: Vec::new(),
                 ticks: Vec::new(),
             }),
         );

@@ -11,9 +11,14 @@ pub(super) fn may_stand(directive: Directive, parent: Option<Directive>) -> bool
         | Directive::Top
         | Directive::Begin => parent.is_none(),
         Directive::Shared => matches!(parent, None | Some(Directive::Begin)),
-        Directive::Test | Directive::Stays | Directive::WakeTimes | Directive::Tick => {
-            parent == Some(Directive::Begin)
-        }
+        Directive::Test
+        | Directive::Stays
+        | Directive::WakeTimes
+        | Directive::Explore
+        | Directive::Always
+        | Directive::Never
+        | Directive::Sometimes
+        | Directive::Tick => parent == Some(Directive::Begin),
         Directive::Suspended | Directive::Finished | Directive::Thread => {
             parent == Some(Directive::Tick)
         }
@@ -30,9 +35,14 @@ pub(super) fn proper_place(directive: Directive) -> &'static str {
     match directive {
         Directive::Shared => "it stands before the sequences, or at the start of one",
         Directive::Begin => "a sequence stands outside every other block",
-        Directive::Test | Directive::Stays | Directive::WakeTimes | Directive::Tick => {
-            "it stands directly in a `#begin` block"
-        }
+        Directive::Test
+        | Directive::Stays
+        | Directive::WakeTimes
+        | Directive::Explore
+        | Directive::Always
+        | Directive::Never
+        | Directive::Sometimes
+        | Directive::Tick => "it stands directly in a `#begin` block",
         Directive::Suspended | Directive::Finished | Directive::Thread => {
             "it stands directly in a `#tick` block"
         }

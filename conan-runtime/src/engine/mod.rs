@@ -4,6 +4,8 @@
 //! for each sequence; the session starts the sequence's threads and says when
 //! they have come to rest, so that the clock can tick.
 
+#[cfg(conan_kernel)]
+mod scheduled;
 mod settle;
 #[cfg(conan_kernel)]
 mod r#virtual;
@@ -12,6 +14,8 @@ mod wall;
 use std::sync::Arc;
 use std::time::Duration;
 
+#[cfg(conan_kernel)]
+pub(crate) use scheduled::Scheduled;
 #[cfg(conan_kernel)]
 pub use r#virtual::Virtual;
 pub use wall::Wall;
@@ -69,6 +73,12 @@ pub trait Session {
     /// Who woke a thread in the present tick that is suspended (again).
     fn woken_in_vain(&self, thread: usize) -> Option<Waker> {
         let _ = thread;
+        None
+    }
+
+    /// After how many steps the engine has given up, because there was no end
+    /// to them.
+    fn endless(&self) -> Option<u64> {
         None
     }
 

@@ -8,7 +8,9 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use conan_kernel::{Cause, Crew, Fifo, Reason, ThreadId, ThreadInfo, Wake, World, park, unpark};
+use conan_kernel::{
+    Cause, Crew, Fifo, Reason, Stopped, Strategy, ThreadId, ThreadInfo, Wake, World, park, unpark,
+};
 
 use super::{Engine, Job, LastWake, Session, Suspension, Waker, Watch, Witness};
 use crate::backtrace::component_frame;
@@ -28,7 +30,7 @@ thread_local! {
 /// in the first.
 pub(super) fn with_same_threads<R>(run: impl FnOnce() -> R) -> R {
     let before = CREW.replace(Some(Arc::new(Crew::new())));
-    let result = run();
+    let result = conan_kernel::stay_aboard(run);
     CREW.set(before);
     result
 }
@@ -39,18 +41,7 @@ impl Engine for Virtual {
     }
 
     fn open(&self, ticktime: Duration) -> Box<dyn Session> {
-        let mut world =
-            World::open(Fifo).expect("the engine is offered where it is available only");
-        if let Some(crew) = CREW.with_borrow(Clone::clone) {
-            world = world.with_crew(&crew);
-        }
-        Box::new(VirtualSession {
-            began: None,
-            first: None,
-            ticktime: nanoseconds(ticktime),
-            threads: Vec::new(),
-            world,
-        })
+        Box::new(VirtualSession::open(Fifo, ticktime))
     }
 }
 
@@ -58,14 +49,15 @@ fn nanoseconds(duration: Duration) -> u64 {
     u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX)
 }
 
-struct VirtualSession {
-    world: World,
+pub(super) struct VirtualSession {
+    pub(super) world: World,
     ticktime: u64,
     /// When the present tick began, in virtual time.
     began: Option<u64>,
     /// When the first one did.
     first: Option<u64>,
     threads: Vec<ThreadId>,
+    is_endless: bool,
 }
 
 impl Session for VirtualSession {
@@ -162,6 +154,10 @@ impl Session for VirtualSession {
         (is_now && is_known).then(|| Threads(self.world.threads()).waker(wake))
     }
 
+    fn endless(&self) -> Option<u64> {
+        self.is_endless.then(|| self.world.steps())
+    }
+
     fn inexact(&self) -> Vec<String> {
         let mut sentences: Vec<String> = Vec::new();
         for inexact in self.world.inexact() {
@@ -231,6 +227,23 @@ fn place(tag: u64) -> Option<Place> {
 }
 
 impl VirtualSession {
+    /// Begins a sequence whose schedule this strategy decides.
+    pub(super) fn open(strategy: impl Strategy + 'static, ticktime: Duration) -> Self {
+        let mut world =
+            World::open(strategy).expect("the engine is offered where it is available only");
+        if let Some(crew) = CREW.with_borrow(Clone::clone) {
+            world = world.with_crew(&crew);
+        }
+        Self {
+            world,
+            ticktime: nanoseconds(ticktime),
+            began: None,
+            first: None,
+            threads: Vec::new(),
+            is_endless: false,
+        }
+    }
+
     /// The tick of a point in virtual time.
     fn tick_of(&self, time: u64) -> u64 {
         let Some(first) = self.first else { return 0 };
@@ -244,9 +257,13 @@ impl VirtualSession {
     /// True if `done` came first.
     fn run_until(&mut self, end: u64, done: &dyn Watch) -> bool {
         loop {
-            self.world.run(end);
+            let stopped = self.world.run(end);
             if done.wait(Duration::ZERO) {
                 return true;
+            }
+            if stopped == Stopped::OutOfSteps {
+                self.is_endless = true;
+                return false;
             }
             let now = self.world.now();
             match self.world.next_deadline() {
@@ -262,7 +279,7 @@ impl VirtualSession {
 
 /// What the kernel has seen.
 #[derive(Debug)]
-struct Kernel;
+pub(super) struct Kernel;
 
 impl Witness for Kernel {
     fn at(&self, place: Place) {

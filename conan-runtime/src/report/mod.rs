@@ -62,6 +62,10 @@ pub struct Report {
     pub failures: Vec<Failure>,
     /// Why the run was not exact, where the engine promises that it is.
     pub inexact: Vec<String>,
+    /// The hot spots of `#sometimes` that were reached.
+    pub reached: Vec<&'static str>,
+    /// Threads that were still suspended when all was over: they stay.
+    pub abandoned: u64,
     /// What happened, tick by tick.
     pub timeline: Timeline,
 }

@@ -40,6 +40,8 @@ impl<Q, A> BlastServer<Q, A> {
         assert!(capacity > 0, "a desk must have a place for a request");
         let desk = Desk {
             is_open: true,
+            // mutants: equivalent: initial-value: the numbers tell requests apart,
+            // whichever is the first
             next: 0,
             requests: VecDeque::with_capacity(capacity),
             answers: HashMap::new(),
@@ -70,6 +72,8 @@ impl<Q, A> BlastServer<Q, A> {
         while !desk.answers.contains_key(&number) {
             desk = self.answered.wait(desk).unwrap();
         }
+        // mutants: equivalent: early-unlock: an answer that is there stays there
+        // until its client takes it
         let answer = desk.answers.remove(&number).flatten();
         answer.ok_or(Refusal::GivenUp)
     }

@@ -146,6 +146,8 @@ impl<C, F: Fn() -> C> ConnectionBroker<F, C> {
         state.is_destroyed = true;
         state.idle.clear();
         self.changed.notify_all();
+        // mutants: equivalent: early-unlock: the loop looks after the gap, and
+        // no connection is given out any more
         while state.in_use > 0 {
             let left = time_left(deadline).ok_or(BrokerError::TimedOut)?;
             (state, _) = self.changed.wait_timeout(state, left).unwrap();

@@ -49,6 +49,8 @@ impl FairAllocator {
         while count > pool.available || my_turn != pool.next {
             pool = self.changed.wait(pool).unwrap();
         }
+        // mutants: equivalent: early-unlock: until `next` moves on, everybody else
+        // waits, and what is put back meanwhile is only more
         pool.next += 1;
         pool.available -= count;
         self.changed.notify_all();

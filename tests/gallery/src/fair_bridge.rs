@@ -58,6 +58,8 @@ impl FairBridge {
         let mut traffic = self.traffic.lock().unwrap();
         traffic.red -= 1;
         traffic.blue_turn = true;
+        // mutants: equivalent: early-unlock: a red car enters in the gap only if no
+        // blue one waits, or if one has left meanwhile and woken everybody
         if traffic.red == 0 {
             self.emptied.notify_all();
         }
@@ -80,6 +82,8 @@ impl FairBridge {
         let mut traffic = self.traffic.lock().unwrap();
         traffic.blue -= 1;
         traffic.blue_turn = false;
+        // mutants: equivalent: early-unlock: a blue car enters in the gap only if no
+        // red one waits, or if one has left meanwhile and woken everybody
         if traffic.blue == 0 {
             self.emptied.notify_all();
         }

@@ -127,6 +127,7 @@ impl<D: Driver> JdbcConnectionPool<D> {
         }
         let mut state = self.lock();
         if state.is_shut_down {
+            // mutants: equivalent: early-unlock: a pool that is shut down stays so
             state.open -= 1;
         } else {
             state.idle.push_back(connection);

@@ -32,6 +32,8 @@ impl ProducerConsumer {
             remaining = self.changed.wait(remaining).unwrap();
         }
         remaining.extend(text.chars());
+        // mutants: equivalent: notify-one: who took the last character has woken
+        // all, so only receivers wait now, and each wakes all in its turn
         self.changed.notify_all();
     }
 
@@ -42,6 +44,8 @@ impl ProducerConsumer {
             remaining = self.changed.wait(remaining).unwrap();
         }
         let next = remaining.pop_front().expect("the loop has seen one");
+        // mutants: equivalent: notify-one: who sent the characters has woken all,
+        // so only senders wait now, and each wakes all in its turn
         self.changed.notify_all();
         next
     }

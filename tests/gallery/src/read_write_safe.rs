@@ -43,7 +43,11 @@ impl ReadWriteSafe {
     pub fn release_read(&self) {
         let mut holders = self.holders.lock().unwrap();
         holders.readers -= 1;
+        // mutants: equivalent: early-unlock: whoever comes in in the gap wakes all
+        // when it leaves
         if holders.readers == 0 {
+            // mutants: equivalent: notify-one: the last writer has woken all readers,
+            // so only writers wait now, and whoever comes in wakes the next
             self.released.notify_all();
         }
     }

@@ -38,6 +38,8 @@ impl ReaderWriter {
     pub fn end_read(&self) {
         let mut inside = self.inside.lock().unwrap();
         inside.readers -= 1;
+        // mutants: equivalent: early-unlock: a reader who comes in in the gap wakes
+        // a writer when it leaves, and who is woken in vain looks again
         if inside.readers == 0 {
             self.left.notify_one();
         }

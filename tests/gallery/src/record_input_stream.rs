@@ -77,6 +77,8 @@ impl RecordInputStream {
             self.changed.notify_all();
             return Ok(Some(record));
         }
+        // mutants: equivalent: early-unlock: the stream is closed, so nobody writes
+        // any more, and nobody takes less than a record
         match state.bytes.len() {
             0 => Ok(None),
             _ => Err(RecordError::Truncated),

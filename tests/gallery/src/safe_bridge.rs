@@ -41,6 +41,8 @@ impl SafeBridge {
     pub fn red_exit(&self) {
         let mut cars = self.cars.lock().unwrap();
         cars.red -= 1;
+        // mutants: equivalent: early-unlock: a red car that enters in the gap wakes
+        // all when it leaves
         if cars.red == 0 {
             self.emptied.notify_all();
         }
@@ -59,6 +61,8 @@ impl SafeBridge {
     pub fn blue_exit(&self) {
         let mut cars = self.cars.lock().unwrap();
         cars.blue -= 1;
+        // mutants: equivalent: early-unlock: a blue car that enters in the gap wakes
+        // all when it leaves
         if cars.blue == 0 {
             self.emptied.notify_all();
         }

@@ -167,7 +167,10 @@ impl Scratch {
                 .then_some(())?;
             Some(path.file_stem()?.to_string_lossy().into_owned())
         });
-        stems.chain([self.name.clone()]).collect()
+        let inner = fs::read_dir(&self.root).into_iter().flatten().flatten();
+        let inner = inner.filter(|entry| entry.path().join("Cargo.toml").exists());
+        let inner = inner.map(|entry| entry.file_name().to_string_lossy().into_owned());
+        stems.chain(inner).chain([self.name.clone()]).collect()
     }
 }
 

@@ -1,0 +1,167 @@
+//! Explores in several processes at a time.
+//!
+//! Each has its own part of the executions, and goes through it up to its own
+//! first failure. Of those failures the one counts that is first in the order
+//! of the executions' numbers, whichever process was quicker.
+
+use std::fs;
+use std::ops::ControlFlow;
+use std::sync::mpsc::{self, Sender};
+use std::sync::{Mutex, PoisonError};
+use std::thread;
+
+use serde_json::Value;
+
+use super::Prepared;
+use super::finding::Finding;
+use super::progress::Progress;
+use super::request::Request;
+use crate::cli::ClockArgs;
+use crate::exit::{Exit, Stop, error};
+use crate::run::execute::{Driver, Ended, described};
+use crate::run::interrupt;
+
+/// Processes that explore the same scripts.
+pub(super) struct Jobs<'a> {
+    pub(super) prepared: &'a Prepared,
+    pub(super) request: &'a Request,
+    pub(super) count: u64,
+    pub(super) ticktime: Option<u64>,
+    pub(super) sequence: Option<&'a str>,
+    /// True if standard output is for data.
+    pub(super) is_data: bool,
+}
+
+/// What a process has to say.
+enum Said {
+    /// How many executions of a sequence there have been, schedules, and an
+    /// estimate of all.
+    Progress(Box<Value>),
+    Found(Box<Finding>),
+}
+
+impl Jobs<'_> {
+    /// Explores, and hands on what was found of each sequence, in order.
+    pub(super) fn run(&self, mut found: impl FnMut(Finding)) -> Stop<()> {
+        let sequences = self.prepared.sequences.len();
+        let progress = Progress::new(self.request.executions, sequences, self.count);
+        let (sender, receiver) = mpsc::channel();
+        let failure = Mutex::new(None);
+        thread::scope(|scope| {
+            for job in 0..self.count {
+                let (sender, failure) = (sender.clone(), &failure);
+                scope.spawn(move || {
+                    if let Err(exit) = self.run_one(job, &sender) {
+                        let mut failure = failure.lock().unwrap_or_else(PoisonError::into_inner);
+                        failure.get_or_insert(exit);
+                    }
+                });
+            }
+            drop(sender);
+            // The processes come to the sequences in the same order, each at
+            // its own pace.
+            let mut parts: Vec<Vec<Finding>> = Vec::new();
+            let mut next = vec![0; self.count as usize];
+            let mut shown = 0;
+            for (job, said) in receiver {
+                let part = match said {
+                    Said::Progress(told) => {
+                        progress.told(job, &told);
+                        continue;
+                    }
+                    Said::Found(part) => *part,
+                };
+                let place: &mut usize = &mut next[job as usize];
+                if parts.len() == *place {
+                    parts.push(Vec::new());
+                }
+                parts[*place].push(part);
+                *place += 1;
+                progress.done(job, *place);
+                while let Some(done) = parts
+                    .get_mut(shown)
+                    .filter(|p| p.len() as u64 == self.count)
+                {
+                    let finding = self.joined(std::mem::take(done));
+                    progress.around(|| found(finding));
+                    shown += 1;
+                }
+            }
+        });
+        match failure.into_inner().unwrap_or_else(PoisonError::into_inner) {
+            Some(exit) => Err(exit),
+            None => Ok(()),
+        }
+    }
+
+    /// One finding of those of all processes.
+    fn joined(&self, parts: Vec<Finding>) -> Finding {
+        let mut parts = parts.into_iter();
+        let mut finding = parts.next().expect("there is a process");
+        for part in parts {
+            // They are of the same exploration.
+            let _ = finding.join(part);
+        }
+        finding.as_part(self.request.part)
+    }
+
+    fn run_one(&self, job: u64, sender: &Sender<(u64, Said)>) -> Stop<()> {
+        let scratch = &self.prepared.scratch;
+        let clock = ClockArgs {
+            clock: None,
+            ticktime: self.ticktime,
+        };
+        let reports = scratch
+            .root
+            .join(format!("explored-{}-{job}.jsonl", std::process::id()));
+        interrupt::remove_with_us(&reports);
+        let mut driver = Driver::new(&self.prepared.driver, scratch, &clock)
+            .told("CONAN_EXPLORE", self.request.words(job, self.count))
+            .told("CONAN_PROGRESS", "1")
+            .reporting_to(reports.clone());
+        if let Some(sequence) = self.sequence {
+            driver = driver.told("CONAN_SEQUENCE", sequence);
+        }
+        if self.is_data {
+            driver = driver.on_stderr();
+        }
+        let mut count = 0;
+        let ended = driver.run(None, |line| {
+            let Ok(mut value) = serde_json::from_str::<Value>(line) else {
+                return ControlFlow::Continue(());
+            };
+            let said = match value.get_mut("progress") {
+                Some(told) => Some(Said::Progress(Box::new(told.take()))),
+                None => {
+                    count += 1;
+                    Finding::from_json(value).map(|found| Said::Found(Box::new(found)))
+                }
+            };
+            if let Some(said) = said {
+                // Whoever does not listen has an end of its own.
+                let _ = sender.send((job, said));
+            }
+            ControlFlow::Continue(())
+        });
+        let _ = fs::remove_file(&reports);
+        let Ended::Itself(status) = ended? else {
+            return Err(Exit::Failed);
+        };
+        if status.code().is_none() {
+            interrupt::let_the_handler_go_first();
+        }
+        if status.code() == Some(Exit::Wrong as i32) {
+            return Err(Exit::Wrong);
+        }
+        let missing = self.prepared.sequences.len().saturating_sub(count);
+        if missing > 0 {
+            error(format_args!(
+                "the driver ended ({}) before {missing} of the sequences were explored; \
+                 the next one aborted the process or exited it",
+                described(status)
+            ));
+            return Err(Exit::Failed);
+        }
+        Ok(())
+    }
+}

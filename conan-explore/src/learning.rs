@@ -1,0 +1,74 @@
+//! Where threads meet, found out before a search begins.
+//!
+//! In code that was compiled with hooks, scheduling points are where threads
+//! touch the same memory, and that has to be seen first. The executions in
+//! which it is seen are always the same ones, whatever the search and its seed:
+//! only so can the points of a token be found again in another process, and can
+//! several processes share a search.
+
+use conan_kernel::fine;
+
+use crate::program::{Outcome, Program};
+use crate::schedule::Schedule;
+use crate::search::{Fixed, Random};
+
+/// After so many executions without anything new there is nothing more to see,
+/// as far as anybody can tell.
+const QUIET: u32 = 10;
+
+/// So many executions are enough in any case.
+const MOST: u64 = 1000;
+
+/// The seed of the executions after the first.
+const SEED: u64 = 0;
+
+/// Executions in which the kernel learns where threads meet.
+pub(crate) struct Learning {
+    schedule: Schedule,
+    executions: u64,
+    quiet: u32,
+}
+
+impl Learning {
+    /// Begins anew; nothing if no code has hooks.
+    pub(crate) fn begin() -> Option<Self> {
+        fine::forget();
+        fine::is_present().then(|| Self {
+            schedule: Schedule::new(Fixed, 0),
+            executions: 0,
+            quiet: 0,
+        })
+    }
+
+    /// The schedule of the next execution; nothing if there need be none.
+    pub(crate) fn next(&mut self) -> Option<Schedule> {
+        if self.quiet >= QUIET || self.executions >= MOST {
+            return None;
+        }
+        if self.executions == 1 {
+            self.schedule = Schedule::new(Random::new(SEED), 0);
+        }
+        self.schedule.begin(self.executions);
+        Some(self.schedule.clone())
+    }
+
+    /// To be called after an execution that has passed. One that has failed is
+    /// the last: with what is known up to then, it can be had again.
+    pub(crate) fn has_passed(&mut self) {
+        self.executions += 1;
+        self.quiet = if fine::adopt() > 0 { 0 } else { self.quiet + 1 };
+    }
+}
+
+/// Learns again what was learned before a search of the same program.
+pub(crate) fn learn<P: Program>(program: &P) {
+    let Some(mut learning) = Learning::begin() else {
+        return;
+    };
+    while let Some(schedule) = learning.next() {
+        match program.execute(schedule).outcome {
+            Outcome::Passed => learning.has_passed(),
+            Outcome::Failed(_) | Outcome::Impossible(_) => return,
+        }
+    }
+}

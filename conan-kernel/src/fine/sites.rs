@@ -1,0 +1,172 @@
+//! Places in the code that access memory, by the address to which their hook
+//! returns.
+
+use std::backtrace::Backtrace;
+
+use super::frames::{Frame, innermost};
+
+/// Room for so many; a power of two.
+const ROOM: usize = 1 << 13;
+
+/// A place in the code.
+#[derive(Debug)]
+struct Site {
+    /// 0 where there is none.
+    address: usize,
+    standing: Standing,
+}
+
+#[derive(Debug, Default)]
+enum Standing {
+    /// It has met no other.
+    #[default]
+    Alone,
+    /// It has met another one. The next thread that comes along tells, by its
+    /// stack, what it is.
+    Met(Option<Backtrace>),
+    /// It is a scheduling point.
+    Adopted,
+    /// It is none, whomever it meets.
+    Passed,
+}
+
+/// All that have been seen.
+pub(super) struct Sites {
+    table: Vec<Site>,
+    known: usize,
+    waiting: usize,
+    adopted: usize,
+}
+
+/// A site that may be adopted.
+#[derive(Debug)]
+pub(super) struct Candidate {
+    place: usize,
+    backtrace: Backtrace,
+}
+
+impl Candidate {
+    /// True if it can be a scheduling point.
+    fn is_fit(&self) -> bool {
+        !is_housekeeping(&self.backtrace.to_string())
+    }
+}
+
+impl Sites {
+    pub(super) const fn new() -> Self {
+        Self {
+            table: Vec::new(),
+            known: 0,
+            waiting: 0,
+            adopted: 0,
+        }
+    }
+
+    pub(super) fn begin(&mut self) {
+        let none = || Site {
+            address: 0,
+            standing: Standing::Alone,
+        };
+        if self.table.is_empty() {
+            self.table.resize_with(ROOM, none);
+        }
+    }
+
+    pub(super) fn forget(&mut self) {
+        *self = Self::new();
+    }
+
+    /// The sites that have met and have told what they are.
+    pub(super) fn candidates(&mut self) -> Vec<Candidate> {
+        let sites = self.table.iter_mut().enumerate();
+        let told = sites.filter_map(|(place, site)| match &mut site.standing {
+            Standing::Met(told) => told.take().map(|backtrace| Candidate { place, backtrace }),
+            _ => None,
+        });
+        told.collect()
+    }
+
+    /// Settles what becomes of a candidate.
+    pub(super) fn settle(&mut self, candidate: &Candidate, is_fit: bool) {
+        self.waiting -= 1;
+        self.adopted += usize::from(is_fit);
+        self.table[candidate.place].standing = if is_fit {
+            Standing::Adopted
+        } else {
+            Standing::Passed
+        };
+    }
+
+    pub(super) fn adopted(&self) -> usize {
+        self.adopted
+    }
+
+    pub(super) fn waiting(&self) -> usize {
+        self.waiting
+    }
+
+    pub(super) fn is_adopted(&self, address: usize) -> bool {
+        let known = self.place_of(address).map(|place| &self.table[place]);
+        known.is_some_and(|site| matches!(site.standing, Standing::Adopted))
+    }
+
+    /// A thread is at a site: if that has met another one and nobody has told
+    /// what it is, this one does.
+    pub(super) fn visit(&mut self, address: usize, tell: impl FnOnce() -> Backtrace) {
+        let Some(place) = self.place_of(address) else {
+            return;
+        };
+        if let Standing::Met(told @ None) = &mut self.table[place].standing {
+            *told = Some(tell());
+        }
+    }
+
+    /// The number of a site. Nothing if there is no room for another one.
+    pub(super) fn number(&mut self, address: usize) -> Option<u32> {
+        let place = self.place_of(address)?;
+        if self.table[place].address == 0 {
+            // A table that is nearly full is slow.
+            if self.known > ROOM * 3 / 4 {
+                return None;
+            }
+            self.known += 1;
+            self.table[place].address = address;
+        }
+        Some(place as u32)
+    }
+
+    /// A site has met another one.
+    pub(super) fn meets(&mut self, number: u32) {
+        if let Some(site) = self.table.get_mut(number as usize)
+            && let Standing::Alone = site.standing
+        {
+            site.standing = Standing::Met(None);
+            self.waiting += 1;
+        }
+    }
+
+    /// Where a site is, or would be.
+    fn place_of(&self, address: usize) -> Option<usize> {
+        let start = super::scatter(address);
+        (0..self.table.len())
+            .map(|step| start.wrapping_add(step) % ROOM)
+            .find(|&place| [0, address].contains(&self.table[place].address))
+    }
+}
+
+/// Which of the candidates can be scheduling points. Looks up the names of
+/// functions, which takes its time.
+pub(super) fn fit(candidates: Vec<Candidate>) -> Vec<(Candidate, bool)> {
+    let judged = candidates.into_iter().map(|candidate| {
+        let is_fit = candidate.is_fit();
+        (candidate, is_fit)
+    });
+    judged.collect()
+}
+
+/// True for code of this project's own; and for the counting of references,
+/// which all threads that share something do, in whatever order.
+fn is_housekeeping(backtrace: &str) -> bool {
+    let functions = innermost(backtrace);
+    functions.last().is_some_and(Frame::is_ours) || functions.iter().any(Frame::counts_references)
+}
