@@ -42,12 +42,14 @@ unsafe extern "C" {
 
 /// What is wanted of the executable.
 struct Found {
+    base: usize,
     statics: Vec<Range<usize>>,
     locals: Range<usize>,
 }
 
 fn look() -> Found {
     let mut found = Found {
+        base: 0,
         statics: Vec::new(),
         locals: 0..0,
     };
@@ -65,6 +67,7 @@ unsafe extern "C" fn visit(object: *const Object, _: usize, found: *mut c_void) 
     let headers = unsafe { std::slice::from_raw_parts(object.headers, usize::from(object.count)) };
     // SAFETY: the pointer is the one that `look` gave.
     let found = unsafe { &mut *found.cast::<Found>() };
+    found.base = object.base;
     for header in headers {
         let size = header.size as usize;
         if header.kind == LOADED && header.flags & WRITABLE != 0 {
@@ -77,6 +80,12 @@ unsafe extern "C" fn visit(object: *const Object, _: usize, found: *mut c_void) 
         }
     }
     1
+}
+
+/// How much higher the executable is than its file says.
+pub(crate) fn base() -> usize {
+    static BASE: OnceLock<usize> = OnceLock::new();
+    *BASE.get_or_init(|| look().base)
 }
 
 /// True for an address of a static variable of the executable. A lock there,

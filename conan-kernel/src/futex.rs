@@ -65,11 +65,15 @@ fn wait(
 ) -> isize {
     let _inside = Inside::enter();
     let address = word.as_ptr() as usize;
+    let has_changed = || word.load(Ordering::SeqCst) != value;
+    if state::lock().stays_outside(slot.id) && has_changed() {
+        return EAGAIN;
+    }
     let mut state = state::enter(slot);
     let number = state.thread(slot.id).course.number;
     state.fine.gives(number, address);
     state = decide::pause(state, slot, Doing::Wait(address));
-    if word.load(Ordering::SeqCst) != value {
+    if has_changed() {
         state.fine.takes(number, address);
         return EAGAIN;
     }

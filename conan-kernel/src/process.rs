@@ -9,12 +9,13 @@ use std::{io, thread};
 use crate::handover::{Go, Slot, handover};
 use crate::interpose::real_clock;
 use crate::me::{self, Inside};
+use crate::polling;
 use crate::raw;
 use crate::schedule::Fifo;
 use crate::selfcheck::{Unavailable, available};
-use crate::state::{self, ANY_MANAGED, BELL, Reason, State};
+use crate::state::{self, ANY_MANAGED, BELL, Phase, Reason, State};
 use crate::time::CLOCK_MONOTONIC;
-use crate::watchdog::PERIOD_NS;
+use crate::watchdog::{PERIOD_NS, time_used};
 use crate::world::World;
 
 /// Threads that do nothing but yield for so long of virtual time, with no
@@ -29,6 +30,17 @@ const LONG_NS: u64 = 3600 * 1_000_000_000;
 /// How long threads that only yield give those outside, in nanoseconds of
 /// real time.
 const YIELD_PAUSE_NS: u64 = 100_000;
+
+/// So much of real time passes at once at most: after more the machine has let
+/// nobody run, those outside neither.
+const STARVED_NS: u64 = 100_000_000;
+
+/// How often threads outside are looked at, in nanoseconds of real time.
+const LOOK_NS: u64 = 1_000_000;
+
+/// So many times as fast as real time passes virtual time while all threads
+/// outside poll.
+const HASTE: u64 = 50;
 
 /// True once the process was taken over.
 static IS_MANAGED: AtomicBool = AtomicBool::new(false);
@@ -138,7 +150,8 @@ fn own(first: &'static Slot, hung: impl FnOnce(&World, Hang) -> i32) {
 
 /// Runs the world until nothing can move any more.
 fn drive() -> Hang {
-    let mut pace = None;
+    // When threads outside were last waited for, in real time.
+    let mut looked = None;
     let mut timeouts = 0;
     loop {
         let bell = BELL.load(Ordering::Acquire);
@@ -155,14 +168,18 @@ fn drive() -> Hang {
             continue;
         }
         if state.outside > 0 {
+            let haste = state.haste();
             let pause = state.pause();
-            let pace = *pace.get_or_insert_with(|| Pace::from(&state));
             drop(state);
+            let before = looked.unwrap_or_else(|| real_clock(CLOCK_MONOTONIC));
             raw::wait(&BELL, bell, Some(pause));
-            pace.keep_up(&mut state::lock());
+            let now = real_clock(CLOCK_MONOTONIC);
+            looked = Some(now);
+            let passed = now.saturating_sub(before);
+            state::lock().keep_up(passed.min(STARVED_NS).max(haste));
             continue;
         }
-        pace = None;
+        looked = None;
         let Some(deadline) = state.next_deadline() else {
             return if state.yielded.is_empty() {
                 Hang::Blocked
@@ -188,33 +205,49 @@ impl State {
         let ahead = self
             .next_deadline()
             .map_or(u64::MAX, |deadline| deadline.saturating_sub(self.now));
-        ahead.clamp(1, PERIOD_NS)
-    }
-}
-
-/// While a thread is outside, in real time, virtual time passes no faster:
-/// a time-out that waits for its work must not come early.
-#[derive(Debug, Clone, Copy)]
-struct Pace {
-    real: u64,
-    now: u64,
-}
-
-impl Pace {
-    fn from(state: &State) -> Self {
-        let now = state.now;
-        let real = real_clock(CLOCK_MONOTONIC);
-        Self { real, now }
+        let period = if self.polls() { LOOK_NS } else { PERIOD_NS };
+        ahead.clamp(1, period)
     }
 
-    fn keep_up(self, state: &mut State) {
-        let passed = real_clock(CLOCK_MONOTONIC).saturating_sub(self.real);
-        let due = self.now.saturating_add(passed);
-        let limit = state.next_deadline().unwrap_or(u64::MAX);
-        state.now = state.now.max(due.min(limit));
-        state.fire_one();
-        let mut yielded = std::mem::take(&mut state.yielded);
-        state.ready.append(&mut yielded);
+    /// How much time may pass because all threads outside only ask for what
+    /// comes with time: as they have used processor time, so that each of them
+    /// has asked often.
+    fn haste(&mut self) -> u64 {
+        if !self.polls() || self.timers.is_empty() {
+            return 0;
+        }
+        let (members, threads) = (&self.members, &self.threads);
+        let outside = || {
+            let threads = members.iter().map(|id| &threads[id.0]);
+            let outside = threads.filter(|thread| thread.phase == Phase::Outside);
+            outside.map(|thread| thread.slot)
+        };
+        for slot in outside() {
+            if let Some(number) = handover().number(slot)
+                && slot.looks.has_run(number, time_used(number))
+            {
+                polling::look_at(number);
+            }
+        }
+        if !outside().all(|slot| slot.looks.polls()) {
+            return 0;
+        }
+        let credit = outside().map(|slot| slot.looks.credit()).min();
+        let credit = credit.unwrap_or_default();
+        outside().for_each(|slot| slot.looks.spend(credit));
+        credit.saturating_mul(HASTE)
+    }
+
+    /// While threads are outside, in real time, virtual time passes no faster,
+    /// and does not catch up: a time-out that waits for their work must not
+    /// come early, not even on a busy machine.
+    fn keep_up(&mut self, passed: u64) {
+        let limit = self.next_deadline().unwrap_or(u64::MAX);
+        let due = self.now.saturating_add(passed).min(limit);
+        self.now = self.now.max(due);
+        self.fire_one();
+        let mut yielded = std::mem::take(&mut self.yielded);
+        self.ready.append(&mut yielded);
     }
 }
 

@@ -211,6 +211,9 @@ pub(crate) struct SignalMask(u64);
 impl SignalMask {
     const SET: usize = 2;
 
+    /// It takes them all.
+    pub(crate) const NONE: Self = Self(0);
+
     /// From now on the calling thread takes none. Returns what was before.
     pub(crate) fn block_all() -> Self {
         let mut before = 0_u64;

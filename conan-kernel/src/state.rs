@@ -345,6 +345,7 @@ impl State {
         let thread = self.thread(id);
         *thread = Thread::new(thread.slot, None, thread.course.number);
         thread.slot.berth.detached.store(false, Ordering::Relaxed);
+        thread.slot.looks.forget();
         Some(thread.slot)
     }
 

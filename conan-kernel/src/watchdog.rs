@@ -1,9 +1,10 @@
 //! Not exact, but never stuck: what to do about a thread that holds the turn
 //! and does not come back.
 
+use std::env;
 use std::fs;
-use std::sync::Once;
 use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{Once, OnceLock};
 use std::thread;
 
 use crate::handover::handover;
@@ -22,13 +23,17 @@ const LOCKED_LOOKS: u32 = 50;
 /// Nanoseconds on a processor before a running one is, while others are ready.
 /// Not real time: on a busy machine a thread waits long for its processor.
 const BUSY_NS: u64 = 100_000_000;
-/// The same in a whole process, where a panic's backtrace may be in it.
-const BUSY_PROCESS_NS: u64 = 300_000_000;
+/// The same where a panic's backtrace may be in it.
+const BUSY_BACKTRACE_NS: u64 = 300_000_000;
 /// The same in a process that polls, as is known already: it would do nothing
 /// else for most of its time.
 const BUSY_AGAIN_NS: u64 = 4_000_000;
 /// How often to look then.
 const PERIOD_AGAIN_NS: u64 = 2_000_000;
+/// The same in a process in which that has happened so often.
+const OFTEN: usize = 20;
+const BUSY_OFTEN_NS: u64 = 1_000_000;
+const PERIOD_OFTEN_NS: u64 = 500_000;
 /// The same while nobody else is.
 const ALONE_NS: u64 = 2_000_000_000;
 
@@ -71,7 +76,11 @@ fn watch() {
         let mut state = state::lock();
         watchdog.look(&mut state);
         if state.is_process && state.polls() {
-            period = PERIOD_AGAIN_NS;
+            period = if state.inexact.len() > OFTEN {
+                PERIOD_OFTEN_NS
+            } else {
+                PERIOD_AGAIN_NS
+            };
         }
         let now = SWITCHES.load(Ordering::Relaxed);
         quiet = if state.open || now != switches {
@@ -117,15 +126,19 @@ impl Watchdog {
             return;
         }
         let running = is_running(number);
-        let alone = state.ready.is_empty() && state.yielded.is_empty();
+        let polls = state.is_process && state.polls();
+        // Where one polls, it may be for what another does after its sleep.
+        let sleepers = polls && state.next_deadline().is_some();
+        let alone = state.ready.is_empty() && state.yielded.is_empty() && !sleepers;
         let too_long = if running {
             self.blocked_looks = 0;
             let used = time_used(number);
             let used = used.saturating_sub(*self.used_before.get_or_insert(used));
-            let busy = match (state.is_process, state.polls()) {
+            let busy = match (state.is_process, polls) {
+                (true, true) if state.inexact.len() > OFTEN => BUSY_OFTEN_NS,
                 (true, true) => BUSY_AGAIN_NS,
-                (true, false) => BUSY_PROCESS_NS,
-                (false, _) => BUSY_NS,
+                (true, false) if wants_backtraces() => BUSY_BACKTRACE_NS,
+                _ => BUSY_NS,
             };
             used >= if alone { ALONE_NS } else { busy }
         } else {
@@ -159,7 +172,7 @@ impl Watchdog {
 
 impl State {
     /// True if a thread has computed or polled for long before.
-    fn polls(&self) -> bool {
+    pub(crate) fn polls(&self) -> bool {
         let is_running = |inexact: &Inexact| inexact.reason == Reason::Running;
         self.inexact.iter().any(is_running)
     }
@@ -191,8 +204,15 @@ pub(crate) fn is_any_other_running() -> bool {
         .any(|number: u32| number != own && is_running(number))
 }
 
+/// True if a panic prints its backtrace. Those of worlds with an owner of their
+/// own are silent.
+fn wants_backtraces() -> bool {
+    static WANTS: OnceLock<bool> = OnceLock::new();
+    *WANTS.get_or_init(|| env::var_os("RUST_BACKTRACE").is_some_and(|value| value != "0"))
+}
+
 /// Nanoseconds that a thread has had a processor for.
-fn time_used(number: u32) -> u64 {
+pub(crate) fn time_used(number: u32) -> u64 {
     // The system's name for the clock of one thread.
     let clock = (!number << 3 | 6) as i32;
     crate::interpose::real_clock(clock)

@@ -110,9 +110,9 @@ pub(crate) fn run_on(
     };
     runner.run();
     let (failures, reached) = watching.judge(sequence.hot_spots);
-    failures
-        .into_iter()
-        .for_each(|failure| runner.send(failure));
+    for failure in failures.into_iter().chain(runner.session.races()) {
+        runner.send(failure);
+    }
     let inexact = runner.session.inexact();
     let Runner {
         mut collector,

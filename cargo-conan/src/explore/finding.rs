@@ -74,14 +74,14 @@ impl Finding {
     }
 
     /// What processes of ours have found is one part of all.
-    pub(super) fn as_part(mut self, (part, of): (u64, u64)) -> Self {
+    pub(super) fn made_part(mut self, (part, of): (u64, u64)) -> Self {
         self.parts = BTreeSet::from([part]);
         self.of = of;
         self
     }
 
     /// Adds another part.
-    pub(super) fn join(&mut self, other: Self) -> Result<(), String> {
+    pub(super) fn join(&mut self, other: &Self) -> Result<(), String> {
         let (own, theirs) = (&self.value["exploration"], &other.value["exploration"]);
         if self.of != other.of
             || ["strategy", "seed"]
@@ -94,7 +94,7 @@ impl Finding {
             return Err(format!("part {part} of {} comes a second time", self.of));
         }
         let mut joined = self.exploration(theirs);
-        joined["verdict"] = self.verdict(&other).into();
+        joined["verdict"] = self.verdict(other).into();
         let first = match (self.failed_at(), other.failed_at()) {
             (None, Some(_)) => &other.value,
             (Some(own), Some(theirs)) if theirs < own => &other.value,
@@ -119,10 +119,10 @@ impl Finding {
         let longest = joined["longest"].as_u64().max(theirs["longest"].as_u64());
         joined["longest"] = longest.into();
         let estimates = [&joined["estimate"], &theirs["estimate"]];
-        let estimates: Vec<f64> = estimates.iter().filter_map(|e| e.as_f64()).collect();
-        if !estimates.is_empty() {
-            joined["estimate"] = (estimates.iter().sum::<f64>() / estimates.len() as f64).into();
-        }
+        joined["estimate"] = match estimates.map(Value::as_f64) {
+            [Some(own), Some(theirs)] => f64::midpoint(own, theirs).into(),
+            [own, theirs] => own.or(theirs).into(),
+        };
         joined["unreached"] = self.unreached(theirs).into();
         joined["joined"] = true.into();
         joined

@@ -100,9 +100,9 @@ impl Jobs<'_> {
         let mut finding = parts.next().expect("there is a process");
         for part in parts {
             // They are of the same exploration.
-            let _ = finding.join(part);
+            let _ = finding.join(&part);
         }
-        finding.as_part(self.request.part)
+        finding.made_part(self.request.part)
     }
 
     fn run_one(&self, job: u64, sender: &Sender<(u64, Said)>) -> Stop<()> {

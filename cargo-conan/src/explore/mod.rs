@@ -215,7 +215,7 @@ pub(crate) fn merge(args: &MergeArgs) -> Stop<()> {
         for part in read(path)? {
             match found.iter_mut().find(|known| known.is_of(&part)) {
                 Some(known) => known
-                    .join(part)
+                    .join(&part)
                     .map_err(|problem| error(format_args!("{}: {problem}", path.display())))?,
                 None => found.push(part),
             }

@@ -77,10 +77,10 @@ impl Printer {
             [] => String::new(),
             names => format!(" [{}]", names.join(" ")),
         };
-        let (style, verdict) = if report["verdict"] != "failed" {
-            (anstyle::AnsiColor::Green.on_default(), "ok")
-        } else {
+        let (style, verdict) = if report["verdict"] == "failed" {
             (anstyle::AnsiColor::Red.on_default().bold(), "FAILED")
+        } else {
+            (anstyle::AnsiColor::Green.on_default(), "ok")
         };
         output::out(format_args!(
             "  line {line}: {name}{conditions} ... {style}{verdict}{style:#}\n"

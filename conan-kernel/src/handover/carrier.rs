@@ -116,6 +116,8 @@ impl Carrier {
         let _inside = Inside::enter();
         // A context that overflows its stack says so on this one.
         raw::ensure_signal_stack();
+        // Signals are for the threads that it runs, whoever has started it.
+        SignalMask::NONE.restore();
         self.number.store(raw::thread_number(), Ordering::Relaxed);
         self.home.bind();
         loop {

@@ -16,6 +16,7 @@ use crate::bottom::Bottom;
 use crate::crew::Berth;
 use crate::lock::{Guard, Lock};
 use crate::me::Inside;
+use crate::polling::Looks;
 use crate::raw;
 use crate::state::{State, ThreadId};
 
@@ -83,6 +84,7 @@ pub(crate) struct Slot {
     /// True while it waits for the system, which answers by itself.
     in_system: AtomicBool,
     pub(crate) berth: Berth,
+    pub(crate) looks: Looks,
     /// True while a thread uses it.
     taken: AtomicBool,
     os: os::Seat,
@@ -99,6 +101,7 @@ impl Slot {
             bottom: Bottom::default(),
             in_system: AtomicBool::new(false),
             berth: Berth::default(),
+            looks: Looks::default(),
             taken: AtomicBool::new(true),
             os: os::Seat::default(),
             #[cfg(target_arch = "x86_64")]

@@ -27,7 +27,7 @@ impl Builder<'_> {
         match frame.content {
             Content::Plain => self.close_plain(&frame, body, end, span),
             Content::Sequence(sequence) if !misplaced => {
-                self.script.sequences.push(Sequence { span, ..sequence });
+                self.script.sequences.push(Sequence { span, ..*sequence });
             }
             Content::Tick(items) if !misplaced => {
                 if let Some(sequence) = self.sequence() {

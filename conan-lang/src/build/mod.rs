@@ -116,7 +116,7 @@ struct Frame {
 
 enum Content {
     Plain,
-    Sequence(Sequence),
+    Sequence(Box<Sequence>),
     Tick(Vec<TickItem>),
     Thread(Box<ThreadHead>, Vec<Template>),
     /// A template, with the lone `#`s outside its brackets.
@@ -281,7 +281,7 @@ impl<'s> Builder<'s> {
         self.open(
             Directive::Begin,
             span,
-            Content::Sequence(Sequence {
+            Content::Sequence(Box::new(Sequence {
                 span,
                 begin: span,
                 name,
@@ -292,7 +292,7 @@ impl<'s> Builder<'s> {
                 explore: None,
                 hot_spots: Vec::new(),
                 ticks: Vec::new(),
-            }),
+            })),
         );
         if let Some(stray) = stray {
             let rest = Span::new(stray.span.start as usize, argument.end as usize);

@@ -21,7 +21,7 @@ pub use r#virtual::Virtual;
 pub use wall::Wall;
 
 use crate::clock::Clock;
-use crate::event::Place;
+use crate::event::{Failure, Place};
 
 /// A way for time to pass.
 pub trait Engine: Send + Sync {
@@ -74,6 +74,11 @@ pub trait Session {
     fn woken_in_vain(&self, thread: usize) -> Option<Waker> {
         let _ = thread;
         None
+    }
+
+    /// Accesses to memory that nothing orders, in code with hooks.
+    fn races(&self) -> Vec<Failure> {
+        Vec::new()
     }
 
     /// After how many steps the engine has given up, because there was no end

@@ -11,7 +11,7 @@ use conan_kernel::{Point, Strategy};
 use super::r#virtual::{Kernel, VirtualSession};
 use super::{Engine, Job, Session, Suspension, Waker, Watch, Witness};
 use crate::clock::Clock;
-use crate::event::Place;
+use crate::event::{Failure, Place};
 use crate::explore::Steps;
 
 /// An engine for one execution.
@@ -105,6 +105,10 @@ impl Session for ScheduledSession {
 
     fn woken_in_vain(&self, thread: usize) -> Option<Waker> {
         self.session.woken_in_vain(thread)
+    }
+
+    fn races(&self) -> Vec<Failure> {
+        self.session.races()
     }
 
     fn endless(&self) -> Option<u64> {

@@ -8,6 +8,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
+use conan_explore::Raced;
 use conan_kernel::{
     Cause, Crew, Fifo, Reason, Stopped, Strategy, ThreadId, ThreadInfo, Wake, World, park, unpark,
 };
@@ -15,7 +16,7 @@ use conan_kernel::{
 use super::{Engine, Job, LastWake, Session, Suspension, Waker, Watch, Witness};
 use crate::backtrace::component_frame;
 use crate::clock::Clock;
-use crate::event::Place;
+use crate::event::{ErrorKind, Failure, Place};
 
 /// Virtual time.
 #[derive(Debug)]
@@ -152,6 +153,27 @@ impl Session for VirtualSession {
         let is_now = self.tick_of(wake.at) + 1 == self.tick_of(self.began?);
         let is_known = wake.by.is_some() || wake.timed_out;
         (is_now && is_known).then(|| Threads(self.world.threads()).waker(wake))
+    }
+
+    fn races(&self) -> Vec<Failure> {
+        let races = self.world.races().into_iter();
+        let failures = races.map(|race| {
+            let is_of_script = |tag| place(tag).is_some();
+            let tags = [race.first.tag, race.second.tag];
+            let tag = tags.into_iter().find(|tag| is_of_script(*tag));
+            Failure {
+                kind: ErrorKind::Value,
+                thread: race.first.name.clone(),
+                tick: self.tick_of(self.world.now()),
+                place: tag.and_then(place).unwrap_or(Place { line: 1, column: 1 }),
+                message: Raced::from(race).to_string(),
+                expected: None,
+                actual: None,
+                notes: Vec::new(),
+                backtrace: None,
+            }
+        });
+        failures.collect()
     }
 
     fn endless(&self) -> Option<u64> {

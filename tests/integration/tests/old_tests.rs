@@ -729,6 +729,65 @@ fn main() {
     assert!(unwound["stdout"].to_string().contains("nobody"));
 }
 
+/// One that asks again and again waits; one that computes must not be hurried.
+const POLLS: &str = r#"#![cfg(test)]
+
+use std::sync::mpsc;
+use std::thread;
+use std::time::Duration;
+
+unsafe extern "C" {
+    fn clock_gettime(clock: i32, time: *mut [i64; 2]) -> i32;
+}
+
+fn processor_time() -> Duration {
+    let mut time = [0; 2];
+    assert_eq!(unsafe { clock_gettime(2, &mut time) }, 0);
+    Duration::new(time[0] as u64, time[1] as u32)
+}
+
+#[test]
+fn asks_until_the_sleeper_answers() {
+    let (send, receive) = mpsc::channel();
+    thread::spawn(move || {
+        thread::sleep(Duration::from_secs(120));
+        send.send(7).unwrap();
+    });
+    loop {
+        if let Ok(answer) = receive.try_recv() {
+            assert_eq!(answer, 7);
+            break;
+        }
+    }
+}
+
+#[test]
+fn computes_while_another_waits_with_a_limit() {
+    let (send, receive) = mpsc::channel();
+    thread::spawn(move || {
+        while processor_time() < Duration::from_millis(2700) {
+            std::hint::black_box((0..100_000_u64).sum::<u64>());
+        }
+        send.send(7).unwrap();
+    });
+    assert_eq!(receive.recv_timeout(Duration::from_secs(15)), Ok(7));
+}
+"#;
+
+#[test]
+fn a_thread_that_asks_again_and_again_lets_time_pass() {
+    let scratch = crate_with("polls", POLLS);
+    let ran = json(&scratch);
+    ran.exits_with(0);
+    let (tests, _) = results(&ran);
+    let asks = result(&tests, "asks_until_the_sleeper_answers");
+    let real = asks["real_ns"].as_u64().expect("a number");
+    assert!(real < 60_000_000_000, "{asks:#}");
+    let time = asks["virtual_ns"].as_u64().expect("a number");
+    assert!(time >= 120_000_000_000, "{asks:#}");
+    assert_eq!(asks["exact"], false, "{asks:#}");
+}
+
 #[test]
 fn what_does_not_compile_and_what_is_misspelt_is_said() {
     let scratch = crate_with("broken", "#[test]\nfn broken() { missing(); }\n");
