@@ -192,7 +192,8 @@ impl Finding {
         let mut text = format!(
             "{name} ({script}:{line}): {what}, in {} executions, {} schedules",
             count("executions"),
-            count("schedules")
+            // Those of another part were run to find out whose they are.
+            count("schedules").saturating_sub(count("redundant"))
         );
         if let Some(estimate) = exploration["estimate"].as_f64()
             && exploration["verdict"] == "bound reached"

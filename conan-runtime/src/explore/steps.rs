@@ -72,7 +72,15 @@ impl Steps {
 
     /// A thread has come to this code of the script.
     pub(crate) fn at(&self, thread: usize, place: Place) {
-        self.noted().add(thread, Happened::Code(place));
+        let mut noted = self.noted();
+        let last = noted.steps.iter().rfind(|step| step.thread == thread);
+        // A statement in a loop, or a template and its code, is said once.
+        let is_there = last.is_some_and(|last| {
+            last.tick == noted.tick && matches!(last.what, Happened::Code(there) if there == place)
+        });
+        if !is_there {
+            noted.add(thread, Happened::Code(place));
+        }
     }
 
     /// A decision was taken, on the stack of the thread that has run so far.

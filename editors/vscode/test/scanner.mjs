@@ -6,6 +6,7 @@ export const DIRECTIVES = [
   "ticktime", "cut", "conditions", "top", "shared", "begin", "test", "tick", "thread",
   "excMonitor", "valueCheck", "end",
   "wakeCheck", "wakeTimes", "matchCheck", "suspended", "finished", "stays",
+  "explore", "always", "never", "sometimes",
 ];
 
 // Tried in this order at each place; the first that matches is stepped over.
