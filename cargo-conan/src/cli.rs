@@ -189,6 +189,9 @@ pub(crate) struct ReplayArgs {
     /// If it was found with this package instrumented
     #[arg(long, value_name = "NAME")]
     pub(crate) instrument: Vec<String>,
+    /// Write it as a script that fails in the same way, if one can say it
+    #[arg(long, value_name = "FILE", conflicts_with = "debugger")]
+    pub(crate) script: Option<PathBuf>,
     /// Run the threads as threads of the system's
     #[arg(long)]
     pub(crate) threads: bool,

@@ -5,6 +5,7 @@ mod finding;
 mod jobs;
 mod progress;
 mod request;
+mod rewrite;
 
 use std::collections::BTreeSet;
 use std::ops::ControlFlow;
@@ -12,6 +13,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::{fs, io};
 
+use conan_lang::Parsed;
 use serde_json::Value;
 
 use self::finding::Finding;
@@ -27,6 +29,9 @@ use crate::{check, files, fine, output};
 struct Prepared {
     driver: PathBuf,
     scratch: Scratch,
+    /// The package under test.
+    package: String,
+    scripts: Vec<Parsed>,
     /// The sequences' names, in order.
     sequences: Vec<String>,
 }
@@ -42,6 +47,10 @@ struct Wanted<'a> {
 
 fn prepare(wanted: &Wanted<'_>) -> Stop<Prepared> {
     interrupt::listen()?;
+    prepare_again(wanted)
+}
+
+fn prepare_again(wanted: &Wanted<'_>) -> Stop<Prepared> {
     let paths = files::scripts(wanted.files)?;
     let scripts = check::checked(&paths, wanted.format)?;
     let names = scripts.iter().flat_map(|parsed| {
@@ -65,6 +74,8 @@ fn prepare(wanted: &Wanted<'_>) -> Stop<Prepared> {
     Ok(Prepared {
         driver,
         scratch,
+        package: package.name().to_owned(),
+        scripts,
         sequences,
     })
 }
@@ -152,10 +163,9 @@ pub(crate) fn replay(args: &ReplayArgs) -> Stop<()> {
         driver = driver.on_stderr();
     }
     interrupt::remove_with_us(&prepared.scratch.reports);
-    let mut has_failed = None;
+    let mut replayed = None;
     let ended = driver.run(None, |line| {
         if let Ok(report) = serde_json::from_str::<Value>(line) {
-            has_failed = Some(report["verdict"] == "failed");
             match args.message_format {
                 Format::Json => output::out(format_args!("{}\n", line.trim_end())),
                 Format::Human => {
@@ -164,11 +174,15 @@ pub(crate) fn replay(args: &ReplayArgs) -> Stop<()> {
                 }
                 format => crate::run::reports::lines(format, &report),
             }
+            replayed = Some(report);
         }
         ControlFlow::Continue(())
     })?;
     let _ = fs::remove_file(&prepared.scratch.reports);
-    match (has_failed, ended) {
+    if let (Some(file), Some(report)) = (&args.script, &replayed) {
+        write_script(file, &prepared, sequence, report)?;
+    }
+    match (replayed.map(|report| report["verdict"] == "failed"), ended) {
         (Some(false), _) => Ok(()),
         (Some(true), _) => Err(Exit::Failed),
         (None, Ended::Itself(status)) if status.code() == Some(Exit::Wrong as i32) => {
@@ -179,6 +193,77 @@ pub(crate) fn replay(args: &ReplayArgs) -> Stop<()> {
             Err(Exit::Failed)
         }
     }
+}
+
+/// Writes the schedule as a script, and makes sure that it fails alike.
+fn write_script(file: &Path, replayed: &Prepared, sequence: &str, report: &Value) -> Stop<()> {
+    let cannot = || {
+        error(format_args!(
+            "no order of the threads in their ticks fails like this; {} is not written",
+            file.display()
+        ))
+    };
+    if file.exists() {
+        return Err(error(format_args!("{} is there already", file.display())));
+    }
+    let index = replayed.sequences.iter().position(|name| name == sequence);
+    let order = serde_json::from_value(report["replay"]["order"].clone()).unwrap_or_default();
+    let text = match (replayed.scripts.first(), index) {
+        (Some(parsed), Some(index)) => rewrite::rewritten(parsed, index, &order),
+        _ => None,
+    };
+    let Some(text) = text else {
+        return Err(cannot());
+    };
+    files::replace(file, &text).map_err(|failure| files::cannot_write(file, &failure))?;
+    let errors = errors_of(file, &replayed.package);
+    let alike = |one: &Value, other: &Value| {
+        ["kind", "thread", "tick", "message"]
+            .iter()
+            .all(|key| one[key] == other[key])
+    };
+    let own = &report["errors"][0];
+    match errors {
+        Ok(error) if !own.is_null() && alike(&error, own) => {
+            output::out(format_args!("\n{} fails in the same way\n", file.display()));
+            Ok(())
+        }
+        Ok(_) => {
+            let _ = fs::remove_file(file);
+            Err(cannot())
+        }
+        Err(exit) => {
+            let _ = fs::remove_file(file);
+            Err(exit)
+        }
+    }
+}
+
+/// The first error of a script in the default order.
+fn errors_of(file: &Path, package: &str) -> Stop<Value> {
+    let prepared = prepare_again(&Wanted {
+        files: &[file.to_owned()],
+        package: Some(package),
+        format: Format::Human,
+        is_fine: false,
+        instrument: &[],
+    })?;
+    let clock = ClockArgs {
+        clock: None,
+        ticktime: None,
+    };
+    let driver = Driver::new(&prepared.driver, &prepared.scratch, &clock)
+        .told("CONAN_EXPLORE", "off")
+        .unheard();
+    let mut first = Value::Null;
+    driver.run(None, |line| {
+        if let Ok(report) = serde_json::from_str::<Value>(line) {
+            first = report["errors"][0].clone();
+        }
+        ControlFlow::Continue(())
+    })?;
+    let _ = fs::remove_file(&prepared.scratch.reports);
+    Ok(first)
 }
 
 /// Runs the execution under a debugger, on threads of the system's: those it

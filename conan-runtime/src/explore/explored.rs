@@ -1,5 +1,6 @@
 //! What came of an exploration.
 
+use std::collections::BTreeMap;
 use std::fmt::{self, Display};
 
 use conan_explore::{Bounds, Counts};
@@ -72,6 +73,8 @@ pub struct Replayed {
     pub fits: bool,
     /// The schedule step by step, one column a thread.
     pub steps: String,
+    /// The threads of each tick, in the order in which they went first.
+    pub order: BTreeMap<u64, Vec<String>>,
 }
 
 impl Explored {

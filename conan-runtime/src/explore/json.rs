@@ -79,7 +79,11 @@ impl Replayed {
     /// The report of the execution as a JSON object, with its steps.
     pub fn to_json(&self) -> Value {
         let mut report = self.report.to_json();
-        report["replay"] = json!({ "fits": self.fits, "steps": self.steps });
+        report["replay"] = json!({
+            "fits": self.fits,
+            "steps": self.steps,
+            "order": self.order,
+        });
         report["rendered"] = Value::String(self.to_string());
         report
     }

@@ -206,6 +206,7 @@ impl Sequenced {
         };
         Replayed {
             steps: steps.table(&self.script.codes()),
+            order: steps.order(),
             report: report.expect("the last execution has a report"),
             fits: replayed.fits,
         }

@@ -115,6 +115,22 @@ impl Steps {
         }
     }
 
+    /// The threads of each tick, in the order in which they came to code of
+    /// the script.
+    pub(crate) fn order(&self) -> BTreeMap<u64, Vec<String>> {
+        let noted = self.noted();
+        let mut order: BTreeMap<u64, Vec<String>> = BTreeMap::new();
+        for step in &noted.steps {
+            if let (Happened::Code(_), Some(name)) = (&step.what, noted.names.get(&step.thread)) {
+                let threads = order.entry(step.tick).or_default();
+                if !threads.contains(name) {
+                    threads.push(name.clone());
+                }
+            }
+        }
+        order
+    }
+
     /// The steps as a table, at most 100 columns wide.
     pub(crate) fn table(&self, code: &dyn Fn(Place) -> String) -> String {
         let noted = self.noted();

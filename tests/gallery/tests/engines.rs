@@ -89,7 +89,10 @@ fn verdict(
 
 fn same_verdicts() -> Result<(), Failed> {
     let is_real_time = |path: &str| {
-        REAL_TIME.iter().any(|name| path.ends_with(name)) || path.ends_with("_virtual.conan")
+        REAL_TIME.iter().any(|name| path.ends_with(name))
+            || path.ends_with("_virtual.conan")
+            // Mistakes that show in some orders only.
+            || path.contains("/explored/")
     };
     let mut pending: VecDeque<_> = sequences().into();
     pending.retain(|(script, sequence)| {

@@ -106,6 +106,17 @@ fn an_order_that_breaks_it_is_found_and_replayed_on_both_hand_overs() {
     let on_threads = conan(&scratch, &["replay", "--threads", SCRIPT, &token]);
     assert_eq!(replayed.stdout, on_threads.stdout);
 
+    let found = "scripts/found.conan";
+    conan(&scratch, &["replay", "--script", found, SCRIPT, &token])
+        .exits_with(1)
+        .prints("scripts/found.conan fails in the same way");
+    conan(&scratch, &["run", found])
+        .exits_with(1)
+        .prints("= actual:   1");
+    conan(&scratch, &["replay", "--script", found, SCRIPT, &token])
+        .exits_with(2)
+        .says("is there already");
+
     // The component has been mended meanwhile, or so it seems.
     scratch.script(
         SCRIPT,
