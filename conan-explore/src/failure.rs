@@ -37,6 +37,9 @@ pub struct Suspended {
     pub why: Why,
     /// All of them.
     pub threads: Vec<Stuck>,
+    /// Threads each of which waits for the next, and the last one for the
+    /// first; none if no such cycle is known.
+    pub cycle: Vec<Holder>,
     /// True if others went on all the time, by what time brings; nobody can
     /// be sure then that they would never have woken these.
     pub others_go_on: bool,
@@ -65,11 +68,23 @@ pub struct Stuck {
     pub name: Option<String>,
     /// What it waits for.
     pub waits: Waits,
+    /// Who has the lock that it waits for, as far as their stacks tell: one of
+    /// these.
+    pub held_by: Vec<Holder>,
     /// True if the last wake where it waits came before it waited, and woke
     /// nobody.
     pub has_missed: bool,
     /// Its stack, if it could be had.
     pub backtrace: Option<String>,
+}
+
+/// A thread that another one waits for.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Holder {
+    /// Its number in its world.
+    pub number: usize,
+    /// Its name, or nothing if the component started it.
+    pub name: Option<String>,
 }
 
 /// What a thread waits for.
@@ -86,10 +101,15 @@ pub enum Waits {
 }
 
 impl Suspended {
-    pub(crate) fn new(threads: Vec<Stuck>, others_go_on: bool) -> Self {
+    pub(crate) fn new(threads: Vec<Stuck>, cycle: Vec<Holder>, others_go_on: bool) -> Self {
         Self {
-            why: why(&threads),
+            why: if cycle.is_empty() {
+                why(&threads)
+            } else {
+                Why::Cycle
+            },
             threads,
+            cycle,
             others_go_on,
         }
     }
@@ -155,6 +175,7 @@ impl fmt::Display for Suspended {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let threads: Vec<_> = self.threads.iter().map(Stuck::to_string).collect();
         let why = match self.why {
+            Why::Cycle if !self.cycle.is_empty() => "they wait for each other",
             Why::Cycle => "they wait for each other, or a lock was never given back",
             Why::LostWake => "a wake came when nobody waited for it",
             Why::NeverWoken => "nobody is left to wake them",
@@ -168,7 +189,15 @@ impl fmt::Display for Stuck {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let thread = shown(self.name.as_deref());
         match self.waits {
-            Waits::Lock => write!(f, "{thread} waits for a lock"),
+            Waits::Lock => {
+                write!(f, "{thread} waits for a lock")?;
+                let holders: Vec<_> = self.held_by.iter().map(Holder::to_string).collect();
+                match holders.as_slice() {
+                    [] => Ok(()),
+                    [one] => write!(f, " that {one} holds"),
+                    more => write!(f, " that {} holds", more.join(" or ")),
+                }
+            }
             Waits::Signal if self.has_missed => {
                 write!(f, "{thread} waits for a signal that came too early")
             }
@@ -176,6 +205,12 @@ impl fmt::Display for Stuck {
             Waits::Join(_) => write!(f, "{thread} waits for the end of a thread"),
             Waits::Unknown => write!(f, "{thread} waits"),
         }
+    }
+}
+
+impl fmt::Display for Holder {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&shown(self.name.as_deref()))
     }
 }
 

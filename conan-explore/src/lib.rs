@@ -37,10 +37,11 @@ mod shrink;
 mod threads;
 mod token;
 mod trace;
+mod wait_for;
 mod waits;
 
 pub use explorer::{Bound, Counts, End, Exploration, Explorer, Found, Replayed, Shard, replay};
-pub use failure::{Failure, Panic, Stuck, Suspended, Waits, Why};
+pub use failure::{Failure, Holder, Panic, Stuck, Suspended, Waits, Why};
 pub use prng::Prng;
 pub use program::{Outcome, Program, Verdict};
 pub use race::{Raced, Racer};
@@ -50,3 +51,4 @@ pub use shrink::Shrunk;
 pub use threads::{Stage, Threads};
 pub use token::{Token, TokenError};
 pub use trace::{Taken, Trace};
+pub use wait_for::WaitFor;

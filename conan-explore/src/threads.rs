@@ -2,14 +2,14 @@
 
 use std::sync::{Arc, Mutex, PoisonError};
 
-use conan_kernel::{Cause, Crew, Stopped, ThreadId, ThreadInfo, World};
+use conan_kernel::{Crew, Stopped, ThreadId, ThreadInfo, World};
 
-use crate::failure::{Failure, Panic, Stuck, Suspended, Waits};
+use crate::failure::{Failure, Holder, Panic, Stuck, Suspended, Waits};
 use crate::panics::{Keeping, Panics};
 use crate::program::{Outcome, Program, Verdict};
 use crate::schedule::Schedule;
 use crate::token::MOST_DECISIONS;
-use crate::waits::waits;
+use crate::wait_for::WaitFor;
 
 /// Steps of an execution, if nothing else is said.
 const STEPS: u64 = 100_000;
@@ -193,36 +193,33 @@ impl Stage {
     /// be an idle worker.
     fn suspended(&self, others_go_on: bool) -> Option<Failure> {
         let threads = self.world.threads();
-        let left = threads.iter().filter(|info| info.blocked.is_some());
-        let stuck = left.filter_map(|info| {
-            let is_own = self.own.contains(&info.id);
-            let stuck = self.stuck(info, &threads);
-            (is_own || stuck.waits == Waits::Lock).then_some(stuck)
-        });
-        let stuck: Vec<_> = stuck.collect();
+        let left: Vec<_> = threads
+            .iter()
+            .filter(|info| info.blocked.is_some())
+            .collect();
+        if left.is_empty() {
+            return None;
+        }
+        let wait_for = WaitFor::new(&self.world);
+        let is_stuck = |info: &&&ThreadInfo| {
+            self.own.contains(&info.id) || wait_for.waits(info.id) == Waits::Lock
+        };
+        let left: Vec<_> = left.iter().filter(is_stuck).collect();
+        let stuck: Vec<_> = left
+            .iter()
+            .map(|info| stuck(info, &threads, &wait_for))
+            .collect();
         if stuck.is_empty() {
             return None;
         }
-        Some(Failure::Suspended(Suspended::new(stuck, others_go_on)))
-    }
-
-    fn stuck(&self, info: &ThreadInfo, threads: &[ThreadInfo]) -> Stuck {
-        let backtrace = self.world.backtrace(info.id);
-        let waits = match info.blocked.map(|blocked| blocked.cause) {
-            Some(Cause::Join(other)) => {
-                let other = threads.iter().find(|info| info.id == other);
-                Waits::Join(other.map(|info| info.number))
-            }
-            Some(Cause::Futex(_)) => backtrace.as_deref().map_or(Waits::Unknown, waits),
-            _ => Waits::Unknown,
-        };
-        Stuck {
-            number: info.number,
-            name: info.name.clone(),
-            waits,
-            has_missed: info.missed.is_some(),
-            backtrace,
-        }
+        let cycle = left.iter().find_map(|info| wait_for.cycle(info.id));
+        let cycle = cycle.unwrap_or_default();
+        let cycle = cycle.into_iter().filter_map(|id| holder(id, &threads));
+        Some(Failure::Suspended(Suspended::new(
+            stuck,
+            cycle.collect(),
+            others_go_on,
+        )))
     }
 
     /// Each on a thread of its own: it may find a lock that nobody gives back.
@@ -287,6 +284,32 @@ impl<S: Fn(&mut Stage)> Program for Threads<S> {
     fn are_alike(&self, one: &Failure, other: &Failure) -> bool {
         one.is_like(other)
     }
+}
+
+fn stuck(info: &ThreadInfo, threads: &[ThreadInfo], wait_for: &WaitFor) -> Stuck {
+    let held_by = match wait_for.waits(info.id) {
+        Waits::Lock => wait_for.on(info.id),
+        _ => &[],
+    };
+    Stuck {
+        number: info.number,
+        name: info.name.clone(),
+        waits: wait_for.waits(info.id),
+        held_by: held_by
+            .iter()
+            .filter_map(|&id| holder(id, threads))
+            .collect(),
+        has_missed: info.missed.is_some(),
+        backtrace: wait_for.backtrace(info.id).map(str::to_owned),
+    }
+}
+
+fn holder(id: ThreadId, threads: &[ThreadInfo]) -> Option<Holder> {
+    let info = threads.iter().find(|info| info.id == id)?;
+    Some(Holder {
+        number: info.number,
+        name: info.name.clone(),
+    })
 }
 
 fn impossible(reason: String) -> Verdict<Failure> {

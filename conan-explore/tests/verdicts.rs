@@ -335,3 +335,88 @@ fn a_program_that_cannot_be_executed_is_not_said_to_pass() {
     let exploration = Explorer::new(Dfs::new()).explore(&Impossible);
     assert!(matches!(exploration.end, End::Impossible(reason) if reason == "for a reason"));
 }
+
+/// Philosophers with two forks each, all left-handed.
+fn dining(stage: &mut Stage, count: usize) {
+    let forks: Arc<Vec<_>> = Arc::new((0..count).map(|_| Mutex::new(())).collect());
+    for number in 0..count {
+        let forks = Arc::clone(&forks);
+        stage.spawn(&format!("p{number}"), move || {
+            let _left = forks[number].lock().unwrap();
+            thread::yield_now();
+            let _right = forks[(number + 1) % forks.len()].lock().unwrap();
+        });
+    }
+}
+
+#[test]
+fn a_cycle_of_locks_is_told_with_who_holds_what() {
+    for count in 2..6 {
+        let suspended = suspended(move |stage| dining(stage, count));
+        assert_eq!(suspended.why, Why::Cycle);
+        assert_eq!(suspended.cycle.len(), count);
+        for stuck in &suspended.threads {
+            let holders: Vec<_> = stuck.held_by.iter().map(|it| it.number).collect();
+            assert_eq!(holders, [(stuck.number + 1) % count]);
+        }
+    }
+    let text = Failure::Suspended(suspended(|stage| dining(stage, 2))).to_string();
+    assert_eq!(
+        text,
+        "suspended for good, they wait for each other: thread p0 waits for a lock that \
+         thread p1 holds; thread p1 waits for a lock that thread p0 holds"
+    );
+}
+
+#[test]
+fn readers_and_a_writer_can_be_a_cycle() {
+    let suspended = suspended(|stage| {
+        let shared = Arc::new((RwLock::new(()), Mutex::new(())));
+        let other = Arc::clone(&shared);
+        stage.spawn("reads", move || {
+            let _read = shared.0.read().unwrap();
+            thread::yield_now();
+            let _lock = shared.1.lock().unwrap();
+        });
+        stage.spawn("writes", move || {
+            let _lock = other.1.lock().unwrap();
+            let _write = other.0.write().unwrap();
+        });
+    });
+    assert_eq!(suspended.cycle.len(), 2, "{suspended:?}");
+}
+
+#[test]
+fn who_waits_for_a_signal_with_a_lock_in_hand_holds_it() {
+    let suspended = suspended(|stage| {
+        let shared = Arc::new((Mutex::new(()), Mutex::new(()), Condvar::new()));
+        let other = Arc::clone(&shared);
+        stage.spawn("outer", move || {
+            let _outer = shared.0.lock().unwrap();
+            let inner = shared.1.lock().unwrap();
+            drop(shared.2.wait(inner));
+        });
+        stage.spawn("wakes", move || {
+            let _outer = other.0.lock().unwrap();
+            other.2.notify_one();
+        });
+    });
+    assert!(suspended.cycle.is_empty());
+    let text = Failure::Suspended(suspended).to_string();
+    assert!(
+        text.contains("thread wakes waits for a lock that thread outer holds"),
+        "{text}"
+    );
+}
+
+#[test]
+fn a_lock_that_was_forgotten_has_no_holder() {
+    let suspended = suspended(|stage| {
+        let lock = Arc::new(Mutex::new(()));
+        let other = Arc::clone(&lock);
+        stage.spawn("forgets", move || std::mem::forget(lock.lock().unwrap()));
+        stage.spawn("locks", move || drop(other.lock()));
+    });
+    assert!(suspended.threads[0].held_by.is_empty(), "{suspended:?}");
+    assert!(suspended.cycle.is_empty());
+}

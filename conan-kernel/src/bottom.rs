@@ -40,6 +40,17 @@ impl Bottom {
         (top..self.0.load(Ordering::Relaxed)).contains(&address)
     }
 
+    /// True if a word for which `is_it` holds is on the calling thread's own
+    /// stack; false also if it is not known where that ends.
+    pub(crate) fn has_word(&self, is_it: impl Fn(usize) -> bool) -> bool {
+        let here = 0_usize;
+        let top = &raw const here as usize;
+        let mut words = (top..self.0.load(Ordering::Relaxed)).step_by(size_of::<usize>());
+        // SAFETY: from the calling function's frame down to the first one, all
+        // of the stack is mapped. Whatever is there is a number.
+        words.any(|address| is_it(unsafe { (address as *const usize).read_volatile() }))
+    }
+
     /// Runs code of the thread itself that walks its stack.
     pub(crate) fn hidden<R>(&self, walk: impl FnOnce() -> R) -> R {
         let address = self.0.load(Ordering::Relaxed) as *mut usize;

@@ -21,6 +21,7 @@ use crate::handover::{Go, Slot, handover};
 use crate::interpose::enter_managed;
 use crate::lock::Lock;
 use crate::me::{self, Inside};
+use crate::pointers::clear_ahead;
 use crate::state;
 
 /// What a thread runs.
@@ -257,6 +258,7 @@ pub(crate) fn serve(slot: &'static Slot) {
     slot.berth.taken.store(true, Ordering::Relaxed);
     let locals = Locals::save();
     while let Some(job) = slot.berth.take() {
+        clear_ahead();
         // The panic has been printed, or was silenced, by the hook.
         let _ = catch_unwind(AssertUnwindSafe(job));
         slot.berth.drop_locals();

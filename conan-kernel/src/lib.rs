@@ -31,6 +31,7 @@ mod interpose;
 mod lock;
 mod me;
 mod point;
+mod pointers;
 mod polling;
 mod preload;
 mod process;

@@ -12,7 +12,7 @@
 //! thread consumer
 //! cause futex
 //! since 1200
-//! |   0: conan_kernel::handover::Slot::take_backtrace
+//! |   0: conan_kernel::handover::Slot::look_at_own_stack
 //! ```
 //!
 //! `virtual` is in nanoseconds. After `hang` there is a block for each thread,

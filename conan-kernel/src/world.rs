@@ -10,6 +10,7 @@ use crate::fine::Race;
 use crate::handover::{Slot, handover};
 use crate::interpose::{await_begin, enter_managed, real_clock};
 use crate::me::{self, Inside};
+use crate::pointers::{self, clear_ahead};
 use crate::raw;
 use crate::schedule::Strategy;
 use crate::selfcheck::{Unavailable, available};
@@ -117,6 +118,7 @@ impl World {
             return self.start(name, |slot| {
                 move || {
                     enter_managed(slot);
+                    clear_ahead();
                     job();
                 }
             });
@@ -373,6 +375,27 @@ impl World {
             matches!(thread.phase, Phase::Blocked(_)).then_some(thread.slot)
         }?;
         slot.backtrace()
+    }
+
+    /// The blocked threads that may hold the lock at whose word others wait:
+    /// those whose stacks point to it, and that do not wait there themselves.
+    /// Nothing is known of guards elsewhere, and one may have been given up.
+    pub fn may_hold(&self, word: usize) -> Vec<ThreadId> {
+        let _inside = Inside::enter();
+        let slots: Vec<_> = {
+            let state = state::lock();
+            let own = state.members.iter().map(|id| &state.threads[id.0]);
+            let others = own.filter(|thread| match thread.phase {
+                Phase::Blocked(blocked) => match blocked.cause {
+                    Cause::Futex(other) => !pointers::are_of_one_lock(word, other),
+                    _ => true,
+                },
+                _ => false,
+            });
+            others.map(|thread| thread.slot).collect()
+        };
+        let holders = slots.into_iter().filter(|slot| slot.points_to(word));
+        holders.map(|slot| slot.id).collect()
     }
 
     /// How the last wait of a thread came to its end.

@@ -22,6 +22,18 @@ impl Suspension {
         if let Some(thread) = &self.joins {
             notes.push(format!("it waits for the end of {thread}"));
         }
+        if !self.held_by.is_empty() {
+            let holder = self.held_by.join(" or ");
+            notes.push(format!("it waits for a lock that {holder} holds"));
+        }
+        if let Some(first) = self.cycle.first() {
+            let next = self.cycle.iter().skip(1).chain([first]);
+            let each = self.cycle.iter().zip(next);
+            let each: Vec<_> = each
+                .map(|(one, next)| format!("{one} waits for {next}"))
+                .collect();
+            notes.push(format!("a cycle: {}", and(&each)));
+        }
         if let Some((tick, waker)) = &self.woken {
             let by = waker.in_words(script);
             notes.push(format!("woken at tick {tick}{by}, and waited again"));
@@ -29,13 +41,18 @@ impl Suspension {
         if let Some(last) = &self.last_wake {
             notes.push(last.in_words(script));
         }
-        if let Some((last, rest)) = self.others.split_last() {
-            let (names, wait) = match rest {
-                [] => (last.clone(), "waits"),
-                _ => (format!("{} and {last}", rest.join(", ")), "wait"),
-            };
-            notes.push(format!("{names} {wait} for the same"));
+        match self.others.as_slice() {
+            [] => {}
+            [one] => notes.push(format!("{one} waits for the same")),
+            more => notes.push(format!("{} wait for the same", and(more))),
         }
+    }
+}
+
+fn and(all: &[String]) -> String {
+    match all.split_last() {
+        Some((last, rest)) if !rest.is_empty() => format!("{} and {last}", rest.join(", ")),
+        _ => all.concat(),
     }
 }
 

@@ -29,7 +29,7 @@ pub(super) struct Seat {
     context: Context,
     /// The carrier that runs it; null while none does.
     carrier: AtomicPtr<Carrier>,
-    /// 1 if it shall only take its own backtrace.
+    /// 1 if it shall only look at its own stack.
     tell: AtomicU32,
     /// The signals that its own thread does not take, when it is not here.
     mask: Lock<Option<SignalMask>>,
@@ -163,7 +163,7 @@ impl Carriers {
             if me.carried.tell.swap(0, Ordering::Relaxed) == 0 {
                 return Go::Turn;
             }
-            me.take_backtrace();
+            me.look_at_own_stack();
             if let Some(carrier) = me.carried.leave_carrier() {
                 carrier.carry(&me.carried.context, &OWNER);
             }

@@ -16,6 +16,7 @@ use crate::bottom::Bottom;
 use crate::crew::Berth;
 use crate::lock::{Guard, Lock};
 use crate::me::Inside;
+use crate::pointers::Sought;
 use crate::polling::Looks;
 use crate::raw;
 use crate::state::{State, ThreadId};
@@ -54,7 +55,7 @@ pub(crate) trait Handover: Sync {
     /// Lets a thread that waits go on without the engine.
     fn release(&self, slot: &'static Slot);
 
-    /// Makes a thread that waits take its own backtrace. Only the owner asks.
+    /// Makes a thread that waits look at its own stack. Only the owner asks.
     fn tell(&self, slot: &'static Slot);
 
     /// The system's number of the thread whose processor time this one uses;
@@ -85,6 +86,7 @@ pub(crate) struct Slot {
     in_system: AtomicBool,
     pub(crate) berth: Berth,
     pub(crate) looks: Looks,
+    sought: Sought,
     /// True while a thread uses it.
     taken: AtomicBool,
     os: os::Seat,
@@ -102,6 +104,7 @@ impl Slot {
             in_system: AtomicBool::new(false),
             berth: Berth::default(),
             looks: Looks::default(),
+            sought: Sought::default(),
             taken: AtomicBool::new(true),
             os: os::Seat::default(),
             #[cfg(target_arch = "x86_64")]
@@ -143,8 +146,20 @@ impl Slot {
         self.backtrace.lock().take()
     }
 
-    fn take_backtrace(&self) {
+    /// True if the stack of a thread that waits points to a lock, given by the
+    /// word that threads wait at.
+    pub(crate) fn points_to(&'static self, word: usize) -> bool {
+        self.sought.ask(word);
+        handover().tell(self);
+        self.sought.is_found()
+    }
+
+    /// Looks at the calling thread's own stack, as the owner wants.
+    fn look_at_own_stack(&self) {
         let _inside = Inside::enter();
+        if self.sought.look(&self.bottom) {
+            return;
+        }
         let backtrace = self.bottom.hidden(Backtrace::force_capture).to_string();
         *self.backtrace.lock() = Some(backtrace);
     }

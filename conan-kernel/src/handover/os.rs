@@ -78,7 +78,7 @@ impl Handover for OsThreads {
                 TURN => return Go::Turn,
                 RELEASED => return Go::Released,
                 TELL => {
-                    me.take_backtrace();
+                    me.look_at_own_stack();
                     me.os.told.store(1, Ordering::Release);
                     raw::wake_all(&me.os.told);
                 }

@@ -8,6 +8,8 @@
 mod scheduled;
 mod settle;
 #[cfg(conan_kernel)]
+mod suspended;
+#[cfg(conan_kernel)]
 mod r#virtual;
 mod wall;
 
@@ -139,6 +141,11 @@ pub struct Suspension {
     pub until: Option<u64>,
     /// The thread for whose end it waits.
     pub joins: Option<String>,
+    /// Who has the lock for which it waits, as far as stacks tell: one of these.
+    pub held_by: Vec<String>,
+    /// Threads each of which waits for the next, this one first, and the last
+    /// one for this one.
+    pub cycle: Vec<String>,
     /// The threads that wait for the same.
     pub others: Vec<String>,
     /// When and by whom it was woken last, only to wait again.

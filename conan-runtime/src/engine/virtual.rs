@@ -8,13 +8,11 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use conan_explore::Raced;
-use conan_kernel::{
-    Cause, Crew, Fifo, Reason, Stopped, Strategy, ThreadId, ThreadInfo, Wake, World, park, unpark,
-};
+use conan_explore::{Raced, WaitFor};
+use conan_kernel::{Crew, Fifo, Reason, Stopped, Strategy, ThreadId, World, park, unpark};
 
-use super::{Engine, Job, LastWake, Session, Suspension, Waker, Watch, Witness};
-use crate::backtrace::component_frame;
+use super::suspended::Threads;
+use super::{Engine, Job, Session, Suspension, Waker, Watch, Witness};
 use crate::clock::Clock;
 use crate::event::{ErrorKind, Failure, Place};
 
@@ -59,6 +57,8 @@ pub(super) struct VirtualSession {
     first: Option<u64>,
     threads: Vec<ThreadId>,
     is_endless: bool,
+    /// Who waits for whom, once it was asked for; until something moves.
+    rest: Option<WaitFor>,
 }
 
 impl Session for VirtualSession {
@@ -94,6 +94,7 @@ impl Session for VirtualSession {
     }
 
     fn last_chance(&mut self) {
+        self.rest = None;
         while self.world.linger() {
             let now = self.world.now();
             self.world.run(now);
@@ -104,45 +105,10 @@ impl Session for VirtualSession {
         let Some(&id) = self.threads.get(thread) else {
             return Suspension::default();
         };
-        let location = self.world.backtrace(id);
-        let location = location.and_then(|trace| component_frame(&trace));
-        let threads = Threads(self.world.threads());
-        let Some((info, blocked)) = threads.get(id).and_then(|info| Some((info, info.blocked?)))
-        else {
-            return Suspension {
-                location,
-                ..Suspension::default()
-            };
-        };
-        let mut suspension = Suspension {
-            location,
-            until: blocked.deadline.map(|deadline| self.tick_of(deadline)),
-            woken: info
-                .last_wake
-                .filter(|wake| wake.by.is_some() || wake.timed_out)
-                .map(|wake| (self.tick_of(wake.at), threads.waker(wake))),
-            ..Suspension::default()
-        };
-        match blocked.cause {
-            Cause::Join(other) => suspension.joins = Some(threads.name(other)),
-            Cause::Futex(address) => {
-                let same = |info: &&ThreadInfo| {
-                    let cause = info.blocked.map(|blocked| blocked.cause);
-                    info.id != id && cause == Some(blocked.cause)
-                };
-                let others = threads.0.iter().filter(same);
-                suspension.others = others.map(|info| threads.name(info.id)).collect();
-                let call = self.world.last_wake_call(address);
-                // One that it has seen itself is told above.
-                let call = call.filter(|call| call.woke != Some(id));
-                suspension.last_wake = call.map(|call| LastWake {
-                    tick: self.tick_of(call.at),
-                    by: threads.by(call.by, call.tag),
-                    woke: call.woke.map(|woke| threads.name(woke)),
-                });
-            }
-            Cause::Sleep | Cause::Park => {}
-        }
+        let wait_for = self.rest.take();
+        let wait_for = wait_for.unwrap_or_else(|| WaitFor::new(&self.world));
+        let suspension = self.suspension_of(id, &wait_for);
+        self.rest = Some(wait_for);
         suspension
     }
 
@@ -208,40 +174,8 @@ impl Session for VirtualSession {
     }
 }
 
-/// The threads of a world, for sentences.
-struct Threads(Vec<ThreadInfo>);
-
-impl Threads {
-    fn get(&self, id: ThreadId) -> Option<&ThreadInfo> {
-        self.0.iter().find(|info| info.id == id)
-    }
-
-    fn name(&self, id: ThreadId) -> String {
-        match self.get(id).and_then(|info| info.name.as_ref()) {
-            Some(name) => format!("thread {name}"),
-            None => "a thread of the component".to_owned(),
-        }
-    }
-
-    fn by(&self, id: Option<ThreadId>, tag: u64) -> Waker {
-        let thread = id.and_then(|id| self.get(id)?.name.clone());
-        Waker {
-            place: place(tag).filter(|_| thread.is_some()),
-            thread,
-            time_out: false,
-        }
-    }
-
-    fn waker(&self, wake: Wake) -> Waker {
-        Waker {
-            time_out: wake.timed_out,
-            ..self.by(wake.by, wake.tag)
-        }
-    }
-}
-
 /// The place of the script that a thread has said it is at.
-fn place(tag: u64) -> Option<Place> {
+pub(super) fn place(tag: u64) -> Option<Place> {
     (tag != 0).then_some(Place {
         line: (tag >> 32) as u32,
         column: tag as u32,
@@ -263,11 +197,12 @@ impl VirtualSession {
             first: None,
             threads: Vec::new(),
             is_endless: false,
+            rest: None,
         }
     }
 
     /// The tick of a point in virtual time.
-    fn tick_of(&self, time: u64) -> u64 {
+    pub(super) fn tick_of(&self, time: u64) -> u64 {
         let Some(first) = self.first else { return 0 };
         match time.checked_sub(first) {
             Some(since) => since / self.ticktime.max(1) + 1,
@@ -278,6 +213,7 @@ impl VirtualSession {
     /// Lets the threads run, and time with them, up to but not with `end`.
     /// True if `done` came first.
     fn run_until(&mut self, end: u64, done: &dyn Watch) -> bool {
+        self.rest = None;
         loop {
             let stopped = self.world.run(end);
             if done.wait(Duration::ZERO) {

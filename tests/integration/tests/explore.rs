@@ -286,3 +286,68 @@ fn what_makes_no_sense_is_refused() {
     refused(&["explore", "--strategy", "luck", SCRIPT], "luck");
     refused(&["merge", "nothing.json"], "cannot read nothing.json");
 }
+
+/// Two accounts, each with a lock, taken in the order of the transfer.
+const BANK: &str = "\
+use std::sync::Mutex;
+use std::thread;
+use std::time::Duration;
+
+#[derive(Default)]
+pub struct Bank([Mutex<u32>; 2]);
+
+impl Bank {
+    pub fn transfer(&self, from: usize, to: usize) {
+        let mut source = self.0[from].lock().unwrap();
+        thread::yield_now();
+        let mut target = self.0[to].lock().unwrap();
+        *source -= 1;
+        *target += 1;
+    }
+
+    pub fn keep_time(&self) {
+        loop {
+            thread::sleep(Duration::from_millis(10));
+        }
+    }
+}
+";
+
+const TRANSFERS: &str = "
+#cut bank Bank::default()
+
+#top
+    use CRATE::Bank;
+#end
+
+#begin transfers
+    #tick
+        #thread <clock> bank.keep_time(); #end
+        #thread <here> bank.transfer(0, 1); #end
+        #thread <there> bank.transfer(1, 0); #end
+    #end
+    #stays clock
+#end
+";
+
+#[test]
+fn threads_that_wait_for_each_other_are_told_though_another_one_goes_on() {
+    let scratch = Scratch::new("transfers");
+    scratch.write("src/lib.rs", BANK);
+    scratch.script("scripts/bank.conan", TRANSFERS);
+    let cycle = "= note: a cycle: thread here waits for thread there and thread there waits \
+                 for thread here\n";
+    for arguments in [&["run"][..], &["explore", "--executions", "20"]] {
+        let ran = scratch
+            .conan()
+            .args(arguments)
+            .arg("scripts/bank.conan")
+            .ran();
+        ran.exits_with(1)
+            .prints("thread here")
+            .prints("= note: blocked at src/lib.rs:12:37\n")
+            .prints("= note: it waits for a lock that thread there holds\n")
+            .prints("= note: it waits for a lock that thread here holds\n")
+            .prints(cycle);
+    }
+}

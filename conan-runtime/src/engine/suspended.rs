@@ -1,0 +1,93 @@
+//! What the kernel knows of a thread that is suspended.
+
+use conan_explore::{WaitFor, Waits};
+use conan_kernel::{Cause, ThreadId, ThreadInfo, Wake};
+
+use super::r#virtual::{VirtualSession, place};
+use super::{LastWake, Suspension, Waker};
+use crate::backtrace::component_frame;
+
+impl VirtualSession {
+    pub(super) fn suspension_of(&self, id: ThreadId, wait_for: &WaitFor) -> Suspension {
+        let location = wait_for.backtrace(id).map(str::to_owned);
+        let location = location.or_else(|| self.world.backtrace(id));
+        let location = location.and_then(|trace| component_frame(&trace));
+        let threads = Threads(self.world.threads());
+        let Some((info, blocked)) = threads.get(id).and_then(|info| Some((info, info.blocked?)))
+        else {
+            return Suspension {
+                location,
+                ..Suspension::default()
+            };
+        };
+        let mut suspension = Suspension {
+            location,
+            until: blocked.deadline.map(|deadline| self.tick_of(deadline)),
+            woken: info
+                .last_wake
+                .filter(|wake| wake.by.is_some() || wake.timed_out)
+                .map(|wake| (self.tick_of(wake.at), threads.waker(wake))),
+            cycle: wait_for.cycle(id).map_or_else(Vec::new, |cycle| {
+                cycle.into_iter().map(|id| threads.name(id)).collect()
+            }),
+            ..Suspension::default()
+        };
+        match blocked.cause {
+            Cause::Join(other) => suspension.joins = Some(threads.name(other)),
+            Cause::Futex(address) => {
+                if wait_for.waits(id) == Waits::Lock {
+                    let holders = wait_for.on(id).iter();
+                    suspension.held_by = holders.map(|&id| threads.name(id)).collect();
+                }
+                let same = |info: &&ThreadInfo| {
+                    let cause = info.blocked.map(|blocked| blocked.cause);
+                    info.id != id && cause == Some(blocked.cause)
+                };
+                let others = threads.0.iter().filter(same);
+                suspension.others = others.map(|info| threads.name(info.id)).collect();
+                let call = self.world.last_wake_call(address);
+                // One that it has seen itself is told above.
+                let call = call.filter(|call| call.woke != Some(id));
+                suspension.last_wake = call.map(|call| LastWake {
+                    tick: self.tick_of(call.at),
+                    by: threads.by(call.by, call.tag),
+                    woke: call.woke.map(|woke| threads.name(woke)),
+                });
+            }
+            Cause::Sleep | Cause::Park => {}
+        }
+        suspension
+    }
+}
+
+/// The threads of a world, for sentences.
+pub(super) struct Threads(pub(super) Vec<ThreadInfo>);
+
+impl Threads {
+    fn get(&self, id: ThreadId) -> Option<&ThreadInfo> {
+        self.0.iter().find(|info| info.id == id)
+    }
+
+    fn name(&self, id: ThreadId) -> String {
+        match self.get(id).and_then(|info| info.name.as_ref()) {
+            Some(name) => format!("thread {name}"),
+            None => "a thread of the component".to_owned(),
+        }
+    }
+
+    fn by(&self, id: Option<ThreadId>, tag: u64) -> Waker {
+        let thread = id.and_then(|id| self.get(id)?.name.clone());
+        Waker {
+            place: place(tag).filter(|_| thread.is_some()),
+            thread,
+            time_out: false,
+        }
+    }
+
+    pub(super) fn waker(&self, wake: Wake) -> Waker {
+        Waker {
+            time_out: wake.timed_out,
+            ..self.by(wake.by, wake.tag)
+        }
+    }
+}
