@@ -112,6 +112,7 @@ pub struct Counts {
 
 impl Counts {
     /// Counts an execution.
+    #[allow(clippy::cast_precision_loss, reason = "an estimate")]
     fn add(&mut self, schedule: &Schedule, seen: &mut HashSet<u64>, is_exact: bool) -> Progress {
         schedule.with(|search, trace| {
             let progress = search.end(trace);
@@ -123,7 +124,8 @@ impl Counts {
             self.inexact += u64::from(!is_exact);
             self.diverged += u64::from(search.has_diverged());
             self.redundant += u64::from(search.was_redundant());
-            self.estimate = search.estimate();
+            let at_least = self.schedules as f64;
+            self.estimate = search.estimate().map(|about| about.max(at_least));
             progress
         })
     }

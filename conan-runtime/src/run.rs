@@ -3,7 +3,7 @@
 use std::sync::{Arc, Condvar, Mutex, Once, PoisonError};
 use std::time::{Duration, Instant};
 
-use crossbeam_channel::{Receiver, Sender};
+use crossbeam_channel::{Receiver, Sender, unbounded};
 
 use crate::collect::Collector;
 use crate::engine::{Engine, Session, Waker, Watch, engine, engines, unavailable};
@@ -88,7 +88,7 @@ pub(crate) fn run_on(
     panics::install();
     let ms = ticktime.unwrap_or(script.ticktime);
     let ticktime = Duration::from_millis(ms);
-    let (sender, receiver) = crossbeam_channel::unbounded();
+    let (sender, receiver) = unbounded();
     let session = engine.open(ticktime);
     let watching = Watching::begin();
     let scope = Scope {
@@ -268,6 +268,9 @@ impl Runner {
             self.session.last_chance();
         }
         self.check_the_end(&run);
+        // What comes next may wake threads, but the sequence is over.
+        self.collector.take_all(&self.received);
+        (self.events, self.received) = unbounded();
     }
 
     /// Moves the clock to *n* + 1, or up to where nobody is left.

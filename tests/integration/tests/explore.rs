@@ -95,6 +95,12 @@ fn an_order_that_breaks_it_is_found_and_replayed_on_both_hand_overs() {
         ran.stdout,
         conan(&scratch, &["explore", "--seed", "3", SCRIPT]).stdout
     );
+    let on_threads = scratch
+        .conan()
+        .env("CONAN_HANDOVER", "threads")
+        .args(["explore", "--seed", "3", SCRIPT])
+        .ran();
+    assert_eq!(ran.stdout, on_threads.stdout);
 
     let token = token(&ran);
     let replayed = conan(&scratch, &["replay", SCRIPT, &token]);
