@@ -32,7 +32,7 @@ mod lock;
 mod me;
 mod point;
 mod polling;
-mod preload;
+pub mod preload;
 mod process;
 mod raw;
 mod schedule;
