@@ -57,6 +57,11 @@ enum Command {
     /// preloaded: one thread at a time in a fixed order, sleeps and time-outs
     /// in no time at all. A test that hangs fails at once, with the place of
     /// every thread.
+    ///
+    /// With `--executions N` each test runs under up to N schedules, until one
+    /// fails; `--strategy random|pct|pos|history|fixed` and `--seed S` say which.
+    /// (`dfs` is not offered: executions are processes and share nothing.)
+    /// `--replay TOKEN NAME` runs the execution of a test again that was found.
     #[command(override_usage = "cargo conan test [OPTIONS OF CARGO TEST] [FILTER] [-- …]")]
     Test {
         /// As for `cargo test`

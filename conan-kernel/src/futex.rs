@@ -66,10 +66,11 @@ fn wait(
     let _inside = Inside::enter();
     let address = word.as_ptr() as usize;
     let has_changed = || word.load(Ordering::SeqCst) != value;
-    if state::lock().stays_outside(slot.id) && has_changed() {
+    let mut state = state::lock();
+    if state.stays_outside(slot.id) && has_changed() {
         return EAGAIN;
     }
-    let mut state = state::enter(slot);
+    state = state::come_in(state, slot);
     let number = state.thread(slot.id).course.number;
     state.fine.gives(number, address);
     state = decide::pause(state, slot, Doing::Wait(address));
@@ -129,6 +130,7 @@ fn wake(slot: Option<&'static Slot>, args: [usize; 6], count: usize, bitset: u32
     let others = wake_outside(slot, args, count - woken);
     if let Some(slot) = slot
         && woken > 0
+        && decide::is_preempting()
     {
         let _inside = Inside::enter();
         let state = state::enter_briefly(slot);
@@ -146,7 +148,7 @@ fn wake_managed(slot: Option<&'static Slot>, address: usize, count: usize, bitse
     let mut state = match slot {
         // A thread outside that waits here must not be kept waiting: it may
         // be about to become one of ours.
-        Some(slot) if !is_outsider_at(address) => {
+        Some(slot) if decide::is_preempting() && !is_outsider_at(address) => {
             let mut state = state::enter_briefly(slot);
             let number = state.thread(slot.id).course.number;
             state.fine.gives(number, address);

@@ -33,7 +33,7 @@ mod me;
 mod point;
 mod pointers;
 mod polling;
-mod preload;
+pub mod preload;
 mod process;
 mod raw;
 mod schedule;

@@ -1,8 +1,9 @@
 //! The kernel as a shared library, loaded into a process that knows nothing
-//! of it. Built with `--cfg conan_preload`.
+//! of it. The library itself is made in `conan-preload`: it calls [`loaded`]
+//! before the process's `main`, and [`ended`] when the process ends.
 //!
-//! It acts only if [`ACCOUNT`] is in the environment, which names a file. What
-//! came of the process is written there when it ends:
+//! It acts only if `CONAN_PRELOAD_ACCOUNT` is in the environment, which names
+//! a file. What came of the process is written there when it ends:
 //!
 //! ```text
 //! virtual 6000000012
@@ -17,9 +18,10 @@
 //!
 //! `virtual` is in nanoseconds. After `hang` there is a block for each thread,
 //! with its backtrace. If the process cannot be managed, the file has but a
-//! line `unavailable` with the reason.
-
-#![cfg_attr(not(conan_preload), allow(dead_code))]
+//! line `unavailable` with the reason. What `CONAN_PRELOAD_SCHEDULE` asks for
+//! is the library's own affair, and so are the lines about it. If it asks for
+//! something that cannot be, the file has but a line `refused` with the reason,
+//! and the process ends before it has begun.
 
 use std::env;
 use std::fmt::Write as _;
@@ -29,11 +31,18 @@ use std::sync::OnceLock;
 
 use crate::me::Inside;
 use crate::process::{self, Hang, account, manage_process};
+use crate::schedule::{Fifo, Strategy};
 use crate::state::{Cause, Reason, ThreadInfo};
 use crate::world::World;
 
 /// Names the file for the account, and asks for the process to be managed.
 const ACCOUNT: &str = "CONAN_PRELOAD_ACCOUNT";
+
+/// How all settings for the library begin.
+const OUR_SETTINGS: &[u8] = b"CONAN_PRELOAD_";
+
+/// Says who decides; [`Fifo`] does if nothing is said.
+const SCHEDULE: &str = "CONAN_PRELOAD_SCHEDULE";
 
 /// What libraries are loaded first; the file name of ours begins like this.
 const PRELOADED: &str = "LD_PRELOAD";
@@ -42,32 +51,56 @@ const OURS: &str = "libconan_preload";
 /// The exit code of a test that has failed.
 const FAILED: i32 = 101;
 
+/// The exit code of a process that was asked for the impossible.
+const REFUSED: i32 = 2;
+
 /// Threads whose backtraces are taken, at most: each takes a moment.
 const MANY: usize = 64;
 
 /// Where the account goes.
 static PATH: OnceLock<PathBuf> = OnceLock::new();
 
-#[cfg(conan_preload)]
-#[used]
-// SAFETY: libc calls what is here when the library has been loaded, after its
-// own preparations and before `main`.
-#[unsafe(link_section = ".init_array")]
-static LOADED: extern "C" fn() = loaded;
+/// What the library adds to the account.
+static MORE: OnceLock<Box<dyn Fn() -> String + Send + Sync>> = OnceLock::new();
 
-#[cfg(conan_preload)]
-#[used]
-// SAFETY: libc calls what is here when the process ends.
-#[unsafe(link_section = ".fini_array")]
-static ENDED: extern "C" fn() = ended;
+/// How the threads of a process take turns, and what to say about that in the
+/// end.
+pub struct Plan<S> {
+    /// Takes all decisions.
+    pub strategy: S,
+    /// Lines for the account.
+    pub account: Box<dyn Fn() -> String + Send + Sync>,
+}
 
-extern "C" fn loaded() {
+/// To be called when the library has been loaded, by the only thread of the
+/// process. Takes the process over if it was asked for. `plan` makes a plan of
+/// what the environment asks for, or says why it cannot.
+pub fn loaded<S: Strategy + 'static>(plan: impl FnOnce(&str) -> Result<Plan<S>, String>) {
     let Some(path) = env::var_os(ACCOUNT) else {
         return;
     };
-    hide();
     let path = PATH.get_or_init(|| PathBuf::from(path));
-    if let Err(reason) = manage_process(hung) {
+    let managed = match env::var_os(SCHEDULE) {
+        None => {
+            hide();
+            manage_process(Fifo, hung)
+        }
+        Some(wish) => {
+            let plan = plan(&wish.to_string_lossy());
+            hide();
+            match plan {
+                Ok(plan) => {
+                    MORE.get_or_init(|| plan.account);
+                    manage_process(plan.strategy, hung)
+                }
+                Err(reason) => {
+                    let _ = fs::write(path, format!("refused {reason}\n"));
+                    std::process::exit(REFUSED);
+                }
+            }
+        }
+    };
+    if let Err(reason) = managed {
         let _ = fs::write(path, format!("unavailable {reason}\n"));
     }
 }
@@ -82,7 +115,11 @@ fn hide() {
     let rest: Vec<_> = before.split([':', ' ']).filter(is_theirs).collect();
     // SAFETY: no other thread has been started yet.
     unsafe {
-        env::remove_var(ACCOUNT);
+        for (name, _) in env::vars_os() {
+            if name.as_encoded_bytes().starts_with(OUR_SETTINGS) {
+                env::remove_var(name);
+            }
+        }
         if rest.is_empty() {
             env::remove_var(PRELOADED);
         } else {
@@ -91,7 +128,8 @@ fn hide() {
     }
 }
 
-extern "C" fn ended() {
+/// To be called when the process ends.
+pub fn ended() {
     let _inside = Inside::enter();
     if account().is_some()
         && let Some(path) = PATH.get()
@@ -116,6 +154,9 @@ fn text() -> String {
             Reason::WokenFromOutside => "woken-from-outside",
         };
         let _ = writeln!(text, "inexact {reason} {}", one_line(name.as_deref()));
+    }
+    if let Some(more) = MORE.get() {
+        text.push_str(&more());
     }
     text
 }

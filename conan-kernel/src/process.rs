@@ -11,7 +11,7 @@ use crate::interpose::real_clock;
 use crate::me::{self, Inside};
 use crate::polling;
 use crate::raw;
-use crate::schedule::Fifo;
+use crate::schedule::Strategy;
 use crate::selfcheck::{Unavailable, available};
 use crate::state::{self, ANY_MANAGED, BELL, Phase, Reason, State};
 use crate::time::CLOCK_MONOTONIC;
@@ -69,9 +69,11 @@ pub enum Hang {
 }
 
 /// Makes the calling thread a managed one, for the life of the process. It
-/// must be the only one. When nothing can move any more, `hung` looks at the
-/// world and says with which code the process ends.
+/// must be the only one. All decisions are the strategy's. When nothing can
+/// move any more, `hung` looks at the world and says with which code the
+/// process ends.
 pub fn manage_process(
+    strategy: impl Strategy + 'static,
     hung: impl FnOnce(&World, Hang) -> i32 + Send + 'static,
 ) -> Result<(), Unavailable> {
     available()?;
@@ -81,7 +83,7 @@ pub fn manage_process(
     };
     let owner = thread::Builder::new()
         .name("conan owner".to_owned())
-        .spawn(move || own(slot, hung));
+        .spawn(move || own(slot, strategy, hung));
     owner.expect("the system starts another thread");
     // SAFETY: the function may be called in a child between `fork` and `exec`.
     unsafe { pthread_atfork(None, None, Some(leave_child_alone)) };
@@ -132,8 +134,12 @@ extern "C" fn leave_child_alone() {
     me::dismiss();
 }
 
-fn own(first: &'static Slot, hung: impl FnOnce(&World, Hang) -> i32) {
-    let world = World::open(Fifo).expect("it was found to be possible");
+fn own(
+    first: &'static Slot,
+    strategy: impl Strategy + 'static,
+    hung: impl FnOnce(&World, Hang) -> i32,
+) {
+    let world = World::open(strategy).expect("it was found to be possible");
     {
         let _inside = Inside::enter();
         let mut state = state::lock();

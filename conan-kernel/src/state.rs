@@ -73,6 +73,9 @@ pub struct WakeCall {
     pub woke: Option<ThreadId>,
 }
 
+/// Queues are kept though nobody is in them, unless there are more.
+const KEPT_QUEUES: usize = 64;
+
 /// How many addresses are remembered, at most.
 const WAKE_CALLS: usize = 1024;
 
@@ -502,7 +505,8 @@ impl State {
     pub(crate) fn leave_queue(&mut self, address: usize, id: ThreadId) {
         if let Some(queue) = self.queues.get_mut(&address) {
             queue.retain(|&waiting| waiting != id);
-            if queue.is_empty() {
+            // The next one may wait at the same place.
+            if queue.is_empty() && self.queues.len() > KEPT_QUEUES {
                 self.queues.remove(&address);
             }
         }
@@ -684,7 +688,14 @@ pub(crate) fn block(
 /// Locks the state on behalf of a managed thread. One that had left the
 /// engine's hands waits for its turn first.
 pub(crate) fn enter(slot: &'static Slot) -> Guard<'static, State> {
-    let mut state = lock();
+    come_in(lock(), slot)
+}
+
+/// The same with the state locked already.
+pub(crate) fn come_in(
+    mut state: Guard<'static, State>,
+    slot: &'static Slot,
+) -> Guard<'static, State> {
     match state.thread(slot.id).phase {
         Phase::Outside => {
             state.outside -= 1;
@@ -708,8 +719,7 @@ pub(crate) fn enter_briefly(slot: &'static Slot) -> Guard<'static, State> {
     if state.stays_outside(slot.id) {
         return state;
     }
-    drop(state);
-    enter(slot)
+    come_in(state, slot)
 }
 
 /// Lets the other threads go first.

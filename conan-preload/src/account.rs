@@ -15,9 +15,26 @@ pub enum Account {
         inexact: Vec<Inexact>,
         /// How it stood when nothing could move any more.
         hang: Option<Hang>,
+        /// What was decided in it, if it was asked to follow a schedule.
+        scheduled: Option<Scheduled>,
     },
+    /// The schedule that it was asked to follow is none, for this reason.
+    Refused(String),
     /// They could not be, for this reason.
     Unmanaged(String),
+}
+
+/// What was decided in a process.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Scheduled {
+    /// Stands for all decisions, and the points at which they were taken.
+    pub hash: u64,
+    /// How many of them were about who runs next.
+    pub turns: u64,
+    /// The same decisions again, if that is short.
+    pub token: Option<String>,
+    /// False if it is known that it has come to other points than it should.
+    pub fits: bool,
 }
 
 /// Why a run was not exact.
@@ -85,7 +102,11 @@ impl Account {
         if let Some(reason) = text.strip_prefix("unavailable ") {
             return Some(Self::Unmanaged(reason.trim_end().to_owned()));
         }
+        if let Some(reason) = text.strip_prefix("refused ") {
+            return Some(Self::Refused(reason.trim_end().to_owned()));
+        }
         let mut time = None;
+        let mut scheduled: Option<Scheduled> = None;
         let mut trace = String::new();
         let mut inexact = Vec::new();
         let mut hang: Option<Hang> = None;
@@ -104,6 +125,17 @@ impl Account {
                     let thread = named(name);
                     inexact.push(Inexact { reason, thread });
                 }
+                ("schedule", _) => {
+                    let (hash, turns) = rest.split_once(' ')?;
+                    scheduled = Some(Scheduled {
+                        hash: u64::from_str_radix(hash, 16).ok()?,
+                        turns: turns.parse().ok()?,
+                        token: None,
+                        fits: true,
+                    });
+                }
+                ("token", _) => scheduled.as_mut()?.token = Some(rest.to_owned()),
+                ("fits", _) => scheduled.as_mut()?.fits = false,
                 ("hang", _) => {
                     let is_alive = rest != "blocked";
                     let threads = Vec::new();
@@ -129,6 +161,7 @@ impl Account {
             trace,
             inexact,
             hang,
+            scheduled,
         })
     }
 }
@@ -196,8 +229,26 @@ mod tests {
                 is_alive: false,
                 threads,
             }),
+            scheduled: None,
         };
         assert_eq!(Account::parse(text), Some(expected));
+    }
+
+    #[test]
+    fn what_was_decided_is_part_of_it() {
+        let text = "virtual 5\ntrace ab\nschedule 00000000000000ff 12\ntoken AQ\nfits no\n";
+        let Some(Account::Managed { scheduled, .. }) = Account::parse(text) else {
+            panic!("it is an account");
+        };
+        let expected = Scheduled {
+            hash: 255,
+            turns: 12,
+            token: Some("AQ".to_owned()),
+            fits: false,
+        };
+        assert_eq!(scheduled, Some(expected));
+        let refused = Account::parse("refused `x`: why\n");
+        assert_eq!(refused, Some(Account::Refused("`x`: why".to_owned())));
     }
 
     #[test]

@@ -3,11 +3,17 @@
 //!
 //! This crate has the library's bytes, and reads the account that it writes
 //! of a process. The library itself is built from the sources of
-//! `conan-kernel` by the build script.
+//! `conan-kernel`, of `conan-explore`, and of what is in `inside`, by the build
+//! script.
 
 mod account;
+// So that what is compiled elsewhere is tested here.
+#[cfg(all(test, conan_kernel))]
+#[path = "inside/wish.rs"]
+#[allow(dead_code, reason = "the library's own")]
+mod wish;
 
-pub use account::{Account, Cause, Hang, Inexact, Reason, Suspended};
+pub use account::{Account, Cause, Hang, Inexact, Reason, Scheduled, Suspended};
 
 /// The shared library; nothing on targets that the kernel does not run on.
 #[cfg(conan_kernel)]
@@ -26,3 +32,11 @@ pub const FILE_STEM: &str = "libconan_preload";
 /// The environment variable that names the file for the [`Account`]. Without
 /// it the library does nothing.
 pub const ACCOUNT: &str = "CONAN_PRELOAD_ACCOUNT";
+
+/// The environment variable that says which schedule a process shall follow: a
+/// token, or `STRATEGY:SEED:EXECUTION`. Without it, the default.
+pub const SCHEDULE: &str = "CONAN_PRELOAD_SCHEDULE";
+
+/// The environment variable that names a file in which a search that remembers
+/// what it has tried does so.
+pub const MEMORY: &str = "CONAN_PRELOAD_MEMORY";

@@ -4,6 +4,7 @@
 use std::ffi::{OsStr, OsString};
 use std::path::PathBuf;
 
+use super::explore::{Exploring, STRATEGIES};
 use crate::exit::{Stop, error};
 
 /// What was asked for.
@@ -21,6 +22,10 @@ pub(super) struct Request {
     pub(super) json: bool,
     /// Where to write a report as `JUnit` does.
     pub(super) junit: Option<PathBuf>,
+    /// Each test under many schedules.
+    pub(super) exploring: Option<Exploring>,
+    /// One test under the schedule of this token.
+    pub(super) replay: Option<String>,
     pub(super) extent: Extent,
     /// Only some targets were named, and the doc tests are not among them.
     pub(super) selects_targets: bool,
@@ -59,6 +64,9 @@ const WITH_VALUE: [&str; 18] = [
     "--config",
 ];
 
+/// Options that choose packages.
+const PACKAGES: [&str; 5] = ["-p", "--package", "--exclude", "--workspace", "--all"];
+
 /// Options that leave the doc tests out.
 const TARGETS: [&str; 10] = [
     "--lib",
@@ -76,6 +84,7 @@ const TARGETS: [&str; 10] = [
 impl Request {
     pub(super) fn parse(words: impl IntoIterator<Item = OsString>) -> Stop<Self> {
         let mut request = Self::default();
+        let (mut executions, mut strategy, mut seed) = (None, None, None);
         let mut words = words.into_iter();
         while let Some(word) = words.next() {
             let text = word.to_string_lossy().into_owned();
@@ -98,6 +107,13 @@ impl Request {
                     request.wall = is_second(&value, "clock", ["virtual", "wall"])?;
                 }
                 "--junit" => request.junit = Some(value_of(name, value, &mut words)?.into()),
+                "--executions" => executions = Some(number_of(name, value, &mut words)?),
+                "--seed" => seed = Some(number_of(name, value, &mut words)?),
+                "--strategy" => strategy = Some(value_of(name, value, &mut words)?),
+                "--replay" => {
+                    let token = value_of(name, value, &mut words)?;
+                    request.replay = Some(token.to_string_lossy().into_owned());
+                }
                 "--doc" => request.extent = Extent::OnlyDoc,
                 "--no-run" => request.extent = Extent::NoRun,
                 _ if WITH_VALUE.contains(&name) && value.is_none() => {
@@ -113,7 +129,49 @@ impl Request {
                 }
             }
         }
+        request.exploring = exploring(executions, strategy, seed)?;
+        request.is_sound()?;
         Ok(request)
+    }
+
+    /// Refuses what does not go together.
+    fn is_sound(&self) -> Stop<()> {
+        let asked = match (&self.exploring, &self.replay) {
+            (Some(_), Some(_)) => {
+                return Err(error("`--replay` is one execution, without `--executions`"));
+            }
+            (Some(_), None) => "--executions",
+            (None, Some(_)) => "--replay",
+            (None, None) => return Ok(()),
+        };
+        if self.wall {
+            return Err(error(format_args!(
+                "`{asked}` needs the engine, without `--clock wall`"
+            )));
+        }
+        if self.extent == Extent::OnlyDoc {
+            return Err(error(format_args!("doc tests know no `{asked}`")));
+        }
+        Ok(())
+    }
+
+    /// The options for cargo that do not choose packages or targets.
+    pub(super) fn without_selection(&self) -> Vec<&OsStr> {
+        let mut kept = Vec::new();
+        let mut words = self.cargo.iter();
+        while let Some(word) = words.next() {
+            let text = word.to_string_lossy();
+            let name = text.split('=').next().unwrap_or_default();
+            let value = if WITH_VALUE.contains(&text.as_ref()) {
+                words.next()
+            } else {
+                None
+            };
+            if !PACKAGES.contains(&name) && !TARGETS.contains(&name) {
+                kept.extend([Some(word), value].into_iter().flatten());
+            }
+        }
+        kept.into_iter().map(OsString::as_os_str).collect()
     }
 
     /// True if doc tests are wanted even after failures.
@@ -151,6 +209,59 @@ impl Request {
         };
         value?.parse().ok().filter(|&threads| threads > 0)
     }
+}
+
+/// What is to be explored, if anything is.
+fn exploring(
+    executions: Option<u64>,
+    strategy: Option<OsString>,
+    seed: Option<u64>,
+) -> Stop<Option<Exploring>> {
+    let Some(executions) = executions else {
+        let lonely = match (&strategy, seed) {
+            (Some(_), _) => "--strategy",
+            (None, Some(_)) => "--seed",
+            (None, None) => return Ok(None),
+        };
+        return Err(error(format_args!(
+            "`{lonely}` is for exploring: how many `--executions`?"
+        )));
+    };
+    if executions == 0 {
+        return Err(error("`--executions 0` would say nothing about any test"));
+    }
+    let strategy = strategy.map_or("random".to_owned(), |name| name.to_string_lossy().into());
+    if strategy == "dfs" {
+        return Err(error(
+            "`dfs` is not offered here: it would have to remember all executions, and each is a process of its own",
+        ));
+    }
+    if !STRATEGIES.contains(&strategy.as_str()) {
+        return Err(error(format_args!(
+            "`{strategy}` is no strategy of `cargo conan test`; there are `{}`",
+            STRATEGIES.join("`, `")
+        )));
+    }
+    Ok(Some(Exploring {
+        executions,
+        strategy,
+        seed: seed.unwrap_or_default(),
+    }))
+}
+
+fn number_of(
+    name: &str,
+    value: Option<String>,
+    words: &mut impl Iterator<Item = OsString>,
+) -> Stop<u64> {
+    let value = value_of(name, value, words)?;
+    let number = value.to_str().and_then(|value| value.parse().ok());
+    number.ok_or_else(|| {
+        error(format_args!(
+            "`{name} {}` is not a number of the kind",
+            value.display()
+        ))
+    })
 }
 
 fn value_of(
@@ -200,6 +311,43 @@ mod tests {
         assert_eq!(request.cargo, ["--release"]);
         assert_eq!(request.junit, Some(PathBuf::from("out.xml")));
         assert!(request.json && !request.selects_targets);
+    }
+
+    #[test]
+    fn an_exploration_has_a_strategy_and_a_seed() {
+        let request = parse("--executions 50 --strategy=pct --seed 7 waits");
+        let exploring = Exploring {
+            executions: 50,
+            strategy: "pct".to_owned(),
+            seed: 7,
+        };
+        assert_eq!(request.exploring, Some(exploring));
+        assert!(request.cargo.is_empty());
+        let wrong = [
+            "--executions",
+            "--executions 0",
+            "--executions x",
+            "--strategy pct",
+            "--seed 1",
+            "--executions 1 --strategy dfs",
+            "--executions 1 --strategy none",
+            "--executions 1 --replay AQ",
+            "--executions 1 --clock wall",
+            "--replay AQ --doc",
+        ];
+        for line in wrong {
+            let words = line.split_whitespace().map(OsString::from);
+            assert!(Request::parse(words).is_err(), "{line}");
+        }
+    }
+
+    #[test]
+    fn what_chooses_targets_can_be_left_out() {
+        let request = parse("-p one --features a --test two --tests --package=x --release --all");
+        assert_eq!(
+            request.without_selection(),
+            ["--features", "a", "--release"]
+        );
     }
 
     #[test]

@@ -26,6 +26,8 @@ pub(super) struct Built {
 pub(super) struct Binary {
     /// `package`, `package::test`, `package::bin/name`
     pub(super) name: String,
+    /// How cargo is told to take this one and no other.
+    pub(super) selection: Vec<String>,
     pub(super) path: PathBuf,
     /// The package's folder, where tests run.
     pub(super) folder: PathBuf,
@@ -91,6 +93,7 @@ pub(super) fn build(request: &Request) -> Stop<Built> {
         if let (Some(package), Some(path)) = (package, &artifact.executable) {
             binaries.push(Binary {
                 name: name(package, artifact),
+                selection: selection(package, artifact),
                 path: path.clone().into_std_path_buf(),
                 folder: folder(package),
                 environment: environment(package, path.as_std_path(), &metadata, &linked),
@@ -153,6 +156,19 @@ fn name(package: &Package, artifact: &Artifact) -> String {
         Some(TargetKind::Bench) => format!("{package}::bench/{target}"),
         _ => package.to_string(),
     }
+}
+
+fn selection(package: &Package, artifact: &Artifact) -> Vec<String> {
+    let option = match artifact.target.kind.first() {
+        Some(TargetKind::Test) => "--test",
+        Some(TargetKind::Bin) => "--bin",
+        Some(TargetKind::Example) => "--example",
+        Some(TargetKind::Bench) => "--bench",
+        _ => "--lib",
+    };
+    let package = ["-p", package.name.as_str(), option].map(str::to_owned);
+    let target = (option != "--lib").then(|| artifact.target.name.clone());
+    package.into_iter().chain(target).collect()
 }
 
 fn folder(package: &Package) -> PathBuf {

@@ -2,12 +2,14 @@
 
 use std::fs;
 use std::io;
+use std::path::PathBuf;
 use std::process::{Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 
-use conan_preload::{Account, Hang, Inexact};
+use conan_preload::{Account, Hang, Inexact, MEMORY, SCHEDULE, Scheduled};
 
 use super::build::Binary;
+use super::explore::Explored;
 use super::library::Library;
 use super::list::Test;
 use crate::run::interrupt::{self, Group};
@@ -23,8 +25,20 @@ pub(super) struct Outcome {
     pub(super) exactness: Exactness,
     /// Tells one course of events from another.
     pub(super) trace: Option<String>,
+    /// What was decided, if it was asked to follow a schedule.
+    pub(super) scheduled: Option<Scheduled>,
+    /// If this is one execution of many.
+    pub(super) explored: Option<Explored>,
     pub(super) stdout: String,
     pub(super) stderr: String,
+}
+
+/// The schedule that a test is to follow, as the library understands it.
+#[derive(Debug)]
+pub(super) struct Wish {
+    pub(super) schedule: String,
+    /// Where the search keeps what it has tried, if it does.
+    pub(super) memory: Option<PathBuf>,
 }
 
 /// How a test ended.
@@ -57,11 +71,12 @@ pub(super) fn native(binary: &Binary) -> Command {
     command
 }
 
-/// Runs a test to its end.
+/// Runs a test to its end; in the default order, if there is no wish.
 pub(super) fn execute(
     test: &Test<'_>,
     library: Option<&Library>,
     number: usize,
+    wish: Option<&Wish>,
 ) -> io::Result<Outcome> {
     let mut command = native(test.binary);
     if let Some(name) = &test.name {
@@ -73,6 +88,10 @@ pub(super) fn execute(
     let path = library.map(|library| library.account(number));
     if let (Some(library), Some(path)) = (library, &path) {
         library.preload(&mut command, path);
+    }
+    if let Some(wish) = wish {
+        command.env(SCHEDULE, &wish.schedule);
+        command.envs(wish.memory.iter().map(|memory| (MEMORY, memory)));
     }
     let begun = Instant::now();
     command
@@ -86,7 +105,11 @@ pub(super) fn execute(
         Some(path) => {
             let account = fs::read_to_string(&path).unwrap_or_default();
             let _ = fs::remove_file(&path);
-            Understood::from(Account::parse(&account), output.status)
+            let account = Account::parse(&account);
+            if let Some(Account::Refused(reason)) = account {
+                return Err(io::Error::new(io::ErrorKind::InvalidInput, reason));
+            }
+            Understood::from(account, output.status)
         }
     };
     let Understood {
@@ -94,6 +117,7 @@ pub(super) fn execute(
         trace,
         exactness,
         hang,
+        scheduled,
     } = understood;
     let verdict = match hang {
         Some(hang) => Verdict::Hung(hang),
@@ -106,6 +130,8 @@ pub(super) fn execute(
         time,
         exactness,
         trace,
+        scheduled,
+        explored: None,
         stdout: String::from_utf8_lossy(&output.stdout).into_owned(),
         stderr: String::from_utf8_lossy(&output.stderr).into_owned(),
     })
@@ -117,6 +143,7 @@ pub(super) struct Understood {
     trace: Option<String>,
     exactness: Exactness,
     pub(super) hang: Option<Hang>,
+    scheduled: Option<Scheduled>,
 }
 
 impl Understood {
@@ -126,6 +153,7 @@ impl Understood {
             trace: None,
             exactness,
             hang: None,
+            scheduled: None,
         }
     }
 
@@ -136,6 +164,7 @@ impl Understood {
                 trace,
                 inexact,
                 hang,
+                scheduled,
             }) => {
                 // The harness waits on, with a time-out of its own.
                 let idle = hang.iter().flat_map(|hang| &hang.threads).skip(1);
@@ -150,9 +179,12 @@ impl Understood {
                     trace: Some(trace),
                     exactness,
                     hang,
+                    scheduled,
                 }
             }
-            Some(Account::Unmanaged(reason)) => Self::nothing(Exactness::Native(reason)),
+            Some(Account::Unmanaged(reason) | Account::Refused(reason)) => {
+                Self::nothing(Exactness::Native(reason))
+            }
             None if !status.success() => Self::nothing(Exactness::Unknown),
             None => {
                 let reason = "the process left no account".to_owned();

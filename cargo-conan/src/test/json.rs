@@ -16,7 +16,7 @@ pub(super) fn test(test: &Test<'_>, outcome: &Outcome) -> Value {
         Verdict::Failed(how) => ("failed", Some(how.as_str()), Value::Null),
         Verdict::Hung(hang) => ("hung", None, threads(hang)),
     };
-    json!({
+    let mut value = json!({
         "binary": test.binary.name,
         "test": test.name,
         "verdict": verdict,
@@ -29,7 +29,21 @@ pub(super) fn test(test: &Test<'_>, outcome: &Outcome) -> Value {
         "suspended": threads,
         "stdout": outcome.stdout,
         "stderr": outcome.stderr,
-    })
+    });
+    if let Some(scheduled) = &outcome.scheduled {
+        value["schedule"] = json!(format!("{:016x}", scheduled.hash));
+        value["fits"] = json!(scheduled.fits);
+    }
+    if let Some(explored) = &outcome.explored {
+        value["executions"] = json!(explored.executions);
+        value["schedules"] = json!(explored.schedules);
+        value["not_exact_executions"] = json!(explored.inexact);
+        if let Some((execution, token)) = &explored.failed {
+            value["execution"] = json!(execution + 1);
+            value["token"] = json!(token);
+        }
+    }
+    value
 }
 
 fn threads(hang: &conan_preload::Hang) -> Value {

@@ -64,6 +64,13 @@ fn case(text: &mut String, test: &Test<'_>, outcome: &Outcome) {
     if let Some(reason) = not_exact(&outcome.exactness) {
         property("not exact", &reason);
     }
+    if let Some(explored) = &outcome.explored {
+        property("executions", &explored.executions.to_string());
+        property("schedules", &explored.schedules.to_string());
+        if let Some((_, Some(token))) = &explored.failed {
+            property("token", token);
+        }
+    }
     text.push_str("      </properties>\n");
     if let Some(reason) = why(&outcome.verdict) {
         let first = escaped(reason.lines().next().unwrap_or_default());

@@ -52,6 +52,11 @@ impl Library {
         self.accounts.path().join(format!("account-{number}"))
     }
 
+    /// Where the search for one test keeps what it has tried.
+    pub(super) fn memory(&self, number: usize) -> PathBuf {
+        self.accounts.path().join(format!("memory-{number}"))
+    }
+
     /// Makes a process load the library, and it alone.
     pub(super) fn preload(&self, command: &mut Command, account: &Path) {
         let mut preloaded = OsString::from(&self.path);

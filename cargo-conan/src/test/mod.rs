@@ -1,14 +1,17 @@
 //! `cargo conan test`: anybody's tests, unchanged, in virtual time. Each runs
-//! in a process of its own, with the kernel preloaded.
+//! in a process of its own, with the kernel preloaded; and under many
+//! schedules, if that is asked for.
 
 mod args;
 mod build;
 mod execute;
+mod explore;
 mod hang;
 mod json;
 mod junit;
 mod library;
 mod list;
+mod replay;
 mod report;
 mod runner;
 
@@ -51,7 +54,9 @@ pub(crate) fn test(words: impl IntoIterator<Item = OsString>) -> Stop<()> {
         Some(Library::under(&built.target)?)
     };
     let failed = run_all(&request, &built, library.as_ref())?;
-    let wants_doc_tests = built.has_doc_tests && !request.selects_targets;
+    // Nothing in them can be explored.
+    let is_plain = request.exploring.is_none() && request.replay.is_none();
+    let wants_doc_tests = built.has_doc_tests && !request.selects_targets && is_plain;
     if wants_doc_tests && (!failed || request.goes_on()) {
         doc_tests(&request)?;
     }
@@ -67,6 +72,12 @@ fn run_all(request: &Request, built: &Built, library: Option<&Library>) -> Stop<
     for binary in &built.binaries {
         tests.extend(list(binary, request)?);
     }
+    if let (Some(token), Some(library)) = (&request.replay, library) {
+        let test = replay::choose(tests, request)?;
+        let mut report = Report::new(request, 1, 1, 0);
+        replay::replay(&test, token, library, &mut report)?;
+        return finished(request, &report, &[]);
+    }
     let only_ignored = request.says(&["--ignored"]);
     let with_ignored = only_ignored || request.says(&["--include-ignored"]);
     let (chosen, ignored): (Vec<Test<'_>>, Vec<Test<'_>>) = tests
@@ -76,9 +87,19 @@ fn run_all(request: &Request, built: &Built, library: Option<&Library>) -> Stop<
     let cores = thread::available_parallelism().map_or(1, usize::from);
     let workers = request.threads().unwrap_or(cores);
     let mut report = Report::new(request, built.binaries.len(), chosen.len(), ignored.len());
-    run_in_parallel(&chosen, library, workers, &mut report);
+    match (&request.exploring, library) {
+        (Some(exploring), Some(library)) => {
+            explore::explore(&chosen, exploring, library, workers, &mut report);
+        }
+        _ => run_in_parallel(&chosen, library, workers, &mut report),
+    }
+    finished(request, &report, &ignored)
+}
+
+/// The end of the report. True if any test failed.
+fn finished(request: &Request, report: &Report<'_>, ignored: &[Test<'_>]) -> Stop<bool> {
     if let Some(path) = &request.junit {
-        let written = files::replace(path, &junit::text(&report.results, &ignored));
+        let written = files::replace(path, &junit::text(&report.results, ignored));
         written.map_err(|failure| files::cannot_write(path, &failure))?;
     }
     report.totals();
@@ -88,7 +109,7 @@ fn run_all(request: &Request, built: &Built, library: Option<&Library>) -> Stop<
 /// What workers tell.
 enum Event<'t> {
     Begun(usize),
-    Ended(usize, &'t Test<'t>, std::io::Result<Outcome>),
+    Ended(usize, &'t Test<'t>, Box<std::io::Result<Outcome>>),
 }
 
 fn run_in_parallel<'t>(
@@ -109,8 +130,8 @@ fn run_in_parallel<'t>(
                         return;
                     };
                     let _ = sender.send(Event::Begun(number));
-                    let outcome = execute(test, library, number);
-                    let _ = sender.send(Event::Ended(number, test, outcome));
+                    let outcome = execute(test, library, number, None);
+                    let _ = sender.send(Event::Ended(number, test, Box::new(outcome)));
                 }
             });
         }
@@ -121,7 +142,7 @@ fn run_in_parallel<'t>(
                 Ok(Event::Begun(number)) => running.push((number, Instant::now())),
                 Ok(Event::Ended(number, test, outcome)) => {
                     running.retain(|(other, _)| *other != number);
-                    match outcome {
+                    match *outcome {
                         Ok(outcome) => report.ended(test, outcome),
                         Err(failure) => {
                             let path = test.binary.path.display();

@@ -1,5 +1,6 @@
 //! What came of the tests, as they end and as a whole.
 
+use std::ffi::OsStr;
 use std::fmt::Write as _;
 use std::time::{Duration, Instant};
 
@@ -18,6 +19,8 @@ pub(super) struct Report<'t> {
     json: bool,
     /// The user wants to see the output of tests that pass, too.
     shows_output: bool,
+    /// What cargo was told besides which tests.
+    options: Vec<String>,
     begun: Instant,
     ignored: usize,
     not_started: usize,
@@ -45,14 +48,28 @@ impl<'t> Report<'t> {
                 _ => format!("{binaries} binaries"),
             };
             let clock = if request.wall { "real" } else { "virtual" };
+            let how = match &request.exploring {
+                Some(exploring) => format!(
+                    ", up to {} of each by `{}` with seed {}",
+                    counted_executions(exploring.executions),
+                    exploring.strategy,
+                    exploring.seed
+                ),
+                None => String::new(),
+            };
             output::err(format_args!(
-                "     Running {} of {binaries} in {clock} time\n",
+                "     Running {} of {binaries} in {clock} time{how}\n",
                 counted(tests, "test")
             ));
         }
         Self {
             json: request.json,
-            shows_output: request.says(&shown),
+            shows_output: request.says(&shown) || request.replay.is_some(),
+            options: request
+                .without_selection()
+                .into_iter()
+                .map(quoted)
+                .collect(),
             begun: Instant::now(),
             ignored,
             not_started: 0,
@@ -100,9 +117,50 @@ impl<'t> Report<'t> {
         if let Some(text) = why(&outcome.verdict) {
             output::err(format_args!("---\n{text}"));
         }
+        if let Some(text) = self.found(test, outcome) {
+            output::err(format_args!("{text}"));
+        }
         if !has_passed {
             output::err(format_args!("\n"));
         }
+    }
+
+    /// How to see a failure again, if that took some finding; or that this is
+    /// not what was to be seen again.
+    fn found(&self, test: &Test<'_>, outcome: &Outcome) -> Option<String> {
+        if outcome
+            .scheduled
+            .as_ref()
+            .is_some_and(|scheduled| !scheduled.fits)
+        {
+            return Some(
+                "note: this is not the test that the token is of: it came to other points than those at which the decisions were taken\n"
+                    .to_owned(),
+            );
+        }
+        let (execution, token) = outcome.explored.as_ref()?.failed.as_ref()?;
+        let which = match execution {
+            0 => "the first execution, in the default order".to_owned(),
+            _ => format!("execution {}", execution + 1),
+        };
+        let Some(token) = token else {
+            return Some(format!(
+                "found in {which}; its process has ended by force, and left nothing to replay\n"
+            ));
+        };
+        let options = self.options.iter().chain(&test.binary.selection);
+        let words: Vec<&str> = options
+            .map(String::as_str)
+            .chain(test.name.as_deref())
+            .collect();
+        let mut text = format!(
+            "found in {which}\nreplay: cargo conan test --replay {token} {}\n",
+            words.join(" ")
+        );
+        if matches!(outcome.exactness, Exactness::Inexact(_)) {
+            text.push_str("note: that execution was not exact: a replay may be another one\n");
+        }
+        Some(text)
     }
 
     /// True if any test has failed.
@@ -170,6 +228,23 @@ impl<'t> Report<'t> {
                 "             {time} of virtual time took {real}: {saved} saved"
             );
         }
+        let explored = self.results.iter().filter_map(|it| it.1.explored.as_ref());
+        let (executions, schedules, inexact) =
+            explored.fold((0, 0, 0), |(executions, schedules, inexact), one| {
+                (
+                    executions + one.executions,
+                    schedules + one.schedules,
+                    inexact + one.inexact,
+                )
+            });
+        if executions > 0 {
+            let executions = counted_executions(executions);
+            let schedules = counted_of(schedules, "different schedule");
+            let _ = writeln!(
+                text,
+                "             {executions}, {schedules}; {inexact} not exact. There may be more schedules"
+            );
+        }
         output::err(format_args!("{text}"));
         for (test, outcome) in failed {
             output::err(format_args!("{}", line(test, outcome)));
@@ -190,11 +265,38 @@ fn line(test: &Test<'_>, outcome: &Outcome) -> String {
         "{style}        {word}{style:#} [{real:>8} for {time:>9}] {}",
         test.full_name()
     );
+    if let Some(explored) = &outcome.explored {
+        let executions = counted_executions(explored.executions);
+        let schedules = counted_of(explored.schedules, "different schedule");
+        let _ = write!(text, ": {executions}, {schedules}");
+        if explored.inexact > 0 {
+            let _ = write!(text, ", {} not exact", explored.inexact);
+        }
+    }
     if let Some(why) = not_exact(&outcome.exactness) {
         let _ = write!(text, " ({why})");
     }
     text.push('\n');
     text
+}
+
+fn counted_executions(executions: u64) -> String {
+    counted_of(executions, "execution")
+}
+
+fn counted_of(count: u64, what: &str) -> String {
+    counted(usize::try_from(count).unwrap_or(usize::MAX), what)
+}
+
+/// A word as a shell takes it.
+fn quoted(word: &OsStr) -> String {
+    let word = word.to_string_lossy();
+    let is_plain =
+        |character: char| character.is_ascii_alphanumeric() || "-_=+./:,@%".contains(character);
+    if !word.is_empty() && word.chars().all(is_plain) {
+        return word.into_owned();
+    }
+    format!("'{}'", word.replace('\'', "'\\''"))
 }
 
 /// Why a run was not exact, if it was not.

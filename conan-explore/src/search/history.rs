@@ -32,6 +32,13 @@ impl History {
             taken: HashSet::new(),
         }
     }
+
+    /// It has tried what another one has, as its [memory](Search::memory) says.
+    #[must_use]
+    pub fn after(mut self, memory: impl IntoIterator<Item = u64>) -> Self {
+        self.taken.extend(memory);
+        self
+    }
 }
 
 impl Search for History {
@@ -50,5 +57,11 @@ impl Search for History {
             }
         }
         first
+    }
+
+    fn memory(&self) -> Vec<u64> {
+        let mut taken: Vec<_> = self.taken.iter().copied().collect();
+        taken.sort_unstable();
+        taken
     }
 }

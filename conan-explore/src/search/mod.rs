@@ -58,6 +58,12 @@ pub trait Search: Send {
         false
     }
 
+    /// What it has learned from its executions, as numbers: where each is in a
+    /// process of its own, somebody has to carry that from one to the next.
+    fn memory(&self) -> Vec<u64> {
+        Vec::new()
+    }
+
     /// How many schedules there are, as far as can be told from those that
     /// were tried.
     fn estimate(&self) -> Option<f64> {

@@ -48,6 +48,14 @@ impl Pct {
         }
     }
 
+    /// For a program whose executions have about so many decisions about who
+    /// runs next; where nothing is said, the last executions tell.
+    #[must_use]
+    pub fn length(mut self, decisions: usize) -> Self {
+        self.lengths.push_back(decisions.max(1));
+        self
+    }
+
     fn highest(&mut self, point: &Point<'_>) -> usize {
         let mut best = (0, 0);
         for (index, option) in point.options.iter().enumerate() {

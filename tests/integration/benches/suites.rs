@@ -3,14 +3,24 @@
 //!
 //! `cargo bench -p conan-integration --bench suites [-- NAME…]` fetches the
 //! crates, copies them under the target directory, builds and runs their
-//! tests both ways, each test in a process of its own, and prints a table. It
-//! fails if a verdict differs for no known reason.
+//! tests both ways, and prints a table. Both ways are the same but for the
+//! engine: each test in a process of its own, as many at once as there are
+//! cores; how long cargo takes to find that there is nothing to build is not
+//! counted. `cpu` is the processor time of all that: where the machine has
+//! other things to do, it says more than what a clock on the wall says. The
+//! bench fails if a verdict differs for no known reason.
+//!
+//! With `--ten` each suite runs ten times in virtual time, with all cores busy
+//! otherwise. Then the bench fails if two runs have another verdict, or another
+//! trace of a test that was exact in both.
 
 use std::collections::BTreeMap;
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
 use std::time::Duration;
 
 use conan_integration::{Run, cargo, conan, target};
@@ -35,7 +45,7 @@ const fn suite(name: &'static str, version: &'static str) -> Suite {
     }
 }
 
-const SUITES: [Suite; 17] = [
+const SUITES: [Suite; 19] = [
     suite("crossbeam-channel", "0.5.17"),
     suite("oneshot", "0.2.1"),
     suite("threadpool", "1.8.1"),
@@ -53,36 +63,49 @@ const SUITES: [Suite; 17] = [
     suite("bus", "2.4.1"),
     suite("dashmap", "6.2.1"),
     suite("rayon-core", "1.13.0"),
+    suite("kanal", "0.1.1"),
+    Suite {
+        // Without what needs a runtime for futures.
+        options: &["--features", "sync"],
+        ..suite("moka", "0.12.16")
+    },
 ];
 
+/// So often a suite runs with `--ten`.
+const TIMES: usize = 10;
+
 fn main() -> ExitCode {
-    let chosen: Vec<String> = std::env::args()
-        .skip(1)
-        .filter(|word| !word.starts_with('-'))
-        .collect();
+    let words: Vec<String> = std::env::args().skip(1).collect();
+    let ten = words.iter().any(|word| word == "--ten");
+    let chosen: Vec<_> = words.iter().filter(|word| !word.starts_with('-')).collect();
     let folder = target().join("suites");
-    let mut rows = vec![HEADER.map(str::to_owned)];
+    let mut rows = vec![header(ten)];
     let mut notes = Vec::new();
     let mut is_fine = true;
     for suite in &SUITES {
-        if !chosen.is_empty() && !chosen.iter().any(|name| name == suite.name) {
+        if !chosen.is_empty() && !chosen.iter().any(|name| *name == suite.name) {
             continue;
         }
-        eprintln!("{} {}", suite.name, suite.version);
-        match compare(suite, &folder) {
+        let title = format!("{} {}", suite.name, suite.version);
+        eprintln!("{title}");
+        let compared = if ten {
+            repeat(suite, &folder)
+        } else {
+            compare(suite, &folder)
+        };
+        let mut row = vec![title];
+        match compared {
             Ok(comparison) => {
                 is_fine &= comparison.unexplained == 0;
                 notes.extend(comparison.notes);
-                rows.push(comparison.row);
+                row.extend(comparison.columns);
             }
             Err(why) => {
                 notes.push(format!("{}: {why}", suite.name));
-                let mut row = [const { String::new() }; HEADER.len()];
-                row[0] = format!("{} {}", suite.name, suite.version);
-                "not run".clone_into(&mut row[1]);
-                rows.push(row);
+                row.push("not run".to_owned());
             }
         }
+        rows.push(row);
         print(&rows[rows.len() - 1..]);
     }
     println!();
@@ -97,96 +120,259 @@ fn main() -> ExitCode {
     }
 }
 
-const HEADER: [&str; 7] = [
-    "suite", "tests", "differ", "native", "virtual", "ratio", "exact",
-];
+fn header(ten: bool) -> Vec<String> {
+    let words: &[&str] = if ten {
+        &[
+            "suite",
+            "tests",
+            "runs",
+            "verdicts differ",
+            "traces differ",
+            "always exact",
+        ]
+    } else {
+        &[
+            "suite",
+            "tests",
+            "differ",
+            "native",
+            "virtual",
+            "ratio",
+            "native cpu",
+            "virtual cpu",
+            "exact",
+        ]
+    };
+    words.iter().map(ToString::to_string).collect()
+}
 
-fn print(rows: &[[String; 7]]) {
-    for [suite, tests, differ, native, ours, ratio, exact] in rows {
-        println!("{suite:30} {tests:>7} {differ:>7} {native:>9} {ours:>9} {ratio:>7} {exact:>9}");
+fn print(rows: &[Vec<String>]) {
+    for row in rows {
+        let mut line = String::new();
+        for (column, text) in row.iter().enumerate() {
+            line.push_str(&match column {
+                0 => format!("{text:30}"),
+                1..=5 => format!(" {text:>9}"),
+                _ => format!(" {text:>12}"),
+            });
+        }
+        println!("{line}");
     }
 }
 
 struct Comparison {
-    row: [String; 7],
+    columns: Vec<String>,
     notes: Vec<String>,
     unexplained: usize,
 }
 
+/// What came of a suite.
+struct Outcome {
+    tests: BTreeMap<String, Test>,
+    elapsed: Duration,
+    /// Of the tests, and of cargo before them.
+    cpu: Duration,
+}
+
+struct Test {
+    verdict: String,
+    trace: String,
+    is_exact: bool,
+}
+
+impl Outcome {
+    fn exact(&self) -> usize {
+        self.tests.values().filter(|test| test.is_exact).count()
+    }
+}
+
 /// Runs a suite both ways.
 fn compare(suite: &Suite, folder: &Path) -> Result<Comparison, String> {
-    let root = unpacked(suite, folder)?;
-    let build = in_suite(suite, &root, folder, &["--no-run"])?;
-    if build.code != Some(0) {
-        let end: Vec<_> = build.stderr.lines().rev().take(12).collect();
-        let end: Vec<_> = end.into_iter().rev().collect();
-        return Err(format!("does not build\n{}", end.join("\n")));
-    }
-    let (native, native_time, _) = run(suite, &root, folder, "wall")?;
-    let (ours, our_time, exact) = run(suite, &root, folder, "virtual")?;
+    let root = built(suite, folder)?;
+    let native = run(suite, &root, folder, &["wall"])?;
+    let ours = run(suite, &root, folder, &["virtual"])?;
     let mut notes = Vec::new();
     let (mut differ, mut unexplained) = (0, 0);
-    for (test, verdict) in &native {
-        let other = ours.get(test).map_or("not run", String::as_str);
-        if verdict != other {
-            differ += 1;
-            let known = suite.excepted.iter().find(|(name, _)| name == test);
-            unexplained += usize::from(known.is_none());
-            let why = known.map_or("unexplained", |(_, why)| why);
-            notes.push(format!("{test}: natively {verdict}, here {other}: {why}"));
+    for (name, Test { verdict, .. }) in &native.tests {
+        let other = ours.tests.get(name);
+        let other = other.map_or("not run", |test| test.verdict.as_str());
+        if verdict == other {
+            continue;
         }
+        differ += 1;
+        let known = suite.excepted.iter().find(|(test, _)| test == name);
+        let why = match known {
+            Some((_, why)) => (*why).to_owned(),
+            None if is_so_natively(suite, &root, folder, name, other)? => {
+                "natively it is now the one, now the other".to_owned()
+            }
+            None => {
+                unexplained += 1;
+                "unexplained".to_owned()
+            }
+        };
+        notes.push(format!("{name}: natively {verdict}, here {other}: {why}"));
     }
-    let ratio = native_time.as_secs_f64() / our_time.as_secs_f64();
-    let row = [
-        format!("{} {}", suite.name, suite.version),
-        native.len().to_string(),
+    let ratio = native.elapsed.as_secs_f64() / ours.elapsed.as_secs_f64();
+    let seconds = |time: Duration| format!("{:.2}s", time.as_secs_f64());
+    let columns = vec![
+        native.tests.len().to_string(),
         differ.to_string(),
-        format!("{:.2}s", native_time.as_secs_f64()),
-        format!("{:.2}s", our_time.as_secs_f64()),
+        seconds(native.elapsed),
+        seconds(ours.elapsed),
         format!("{ratio:.1}"),
-        format!("{exact}/{}", ours.len()),
+        seconds(native.cpu),
+        seconds(ours.cpu),
+        format!("{}/{}", ours.exact(), ours.tests.len()),
     ];
     Ok(Comparison {
-        row,
+        columns,
         notes,
         unexplained,
     })
 }
 
-/// The verdicts of all tests, how long the tests took together, and how many
-/// runs were exact.
-fn run(
+/// True if a test can have this verdict natively, too: some depend on how busy
+/// the machine is.
+fn is_so_natively(
     suite: &Suite,
     root: &Path,
     folder: &Path,
-    clock: &str,
-) -> Result<(BTreeMap<String, String>, Duration, usize), String> {
-    let words = ["--message-format", "json", "--clock", clock];
+    name: &str,
+    verdict: &str,
+) -> Result<bool, String> {
+    const TRIES: usize = 5;
+    let test = name.split_once(' ').map_or("", |(_, test)| test);
+    for _ in 0..TRIES {
+        let again = run(suite, root, folder, &["wall", test, "--", "--exact"])?;
+        if again
+            .tests
+            .get(name)
+            .is_some_and(|test| test.verdict == verdict)
+        {
+            return Ok(true);
+        }
+    }
+    Ok(false)
+}
+
+/// Runs a suite in virtual time again and again, while all cores are busy.
+fn repeat(suite: &Suite, folder: &Path) -> Result<Comparison, String> {
+    let root = built(suite, folder)?;
+    let is_over = AtomicBool::new(false);
+    let runs = thread::scope(|scope| {
+        for _ in 0..thread::available_parallelism().map_or(1, usize::from) {
+            scope.spawn(|| {
+                while !is_over.load(Ordering::Relaxed) {
+                    std::hint::spin_loop();
+                }
+            });
+        }
+        let run = |_| run(suite, &root, folder, &["virtual"]);
+        let runs: Result<Vec<_>, _> = (0..TIMES).map(run).collect();
+        is_over.store(true, Ordering::Relaxed);
+        runs
+    })?;
+    let mut notes = Vec::new();
+    let (mut verdicts, mut traces, mut always_exact) = (0, 0, 0);
+    for name in runs[0].tests.keys() {
+        let tests: Vec<_> = runs.iter().filter_map(|run| run.tests.get(name)).collect();
+        let all = |what: &dyn Fn(&Test) -> &str| {
+            let mut all: Vec<_> = tests.iter().map(|test| what(test)).collect();
+            all.sort_unstable();
+            all.dedup();
+            all.join(", ")
+        };
+        let said = all(&|test| &test.verdict);
+        if tests.len() < TIMES || said.contains(", ") {
+            verdicts += 1;
+            notes.push(format!("{name}: {said} in {} runs", tests.len()));
+        }
+        let exact: Vec<_> = tests.iter().filter(|test| test.is_exact).collect();
+        always_exact += usize::from(exact.len() == tests.len());
+        if exact.iter().any(|test| test.trace != exact[0].trace) {
+            traces += 1;
+            notes.push(format!(
+                "{name}: exact in {} runs, but not the same",
+                exact.len()
+            ));
+        }
+    }
+    let columns = vec![
+        runs[0].tests.len().to_string(),
+        TIMES.to_string(),
+        verdicts.to_string(),
+        traces.to_string(),
+        always_exact.to_string(),
+    ];
+    Ok(Comparison {
+        columns,
+        notes,
+        unexplained: verdicts + traces,
+    })
+}
+
+/// Where a suite's sources are, after its tests were built.
+fn built(suite: &Suite, folder: &Path) -> Result<PathBuf, String> {
+    let root = unpacked(suite, folder)?;
+    let build = in_suite(suite, &root, folder, &["--no-run"])?;
+    if build.code == Some(0) {
+        return Ok(root);
+    }
+    let end: Vec<_> = build.stderr.lines().rev().take(12).collect();
+    let end: Vec<_> = end.into_iter().rev().collect();
+    Err(format!("does not build\n{}", end.join("\n")))
+}
+
+/// Runs the tests of a suite by a clock, and what else there is to say.
+fn run(suite: &Suite, root: &Path, folder: &Path, words: &[&str]) -> Result<Outcome, String> {
+    let before = used();
+    let words = [&["--message-format", "json", "--clock"], words].concat();
     let ran = in_suite(suite, root, folder, &words)?;
+    let mut outcome = Outcome {
+        tests: BTreeMap::new(),
+        elapsed: Duration::ZERO,
+        cpu: used().saturating_sub(before),
+    };
     if !matches!(ran.code, Some(0 | 101)) {
         return Err(format!("cannot be run: {}", ran.stderr));
     }
-    let mut verdicts = BTreeMap::new();
-    let mut exact = 0;
-    let mut time = Duration::ZERO;
     for line in ran.stdout.lines() {
         let Ok(line) = serde_json::from_str::<Value>(line) else {
             return Err(format!("{line:?} is not JSON"));
         };
         if let Some(elapsed) = line["totals"]["elapsed_ns"].as_u64() {
-            time = Duration::from_nanos(elapsed);
+            outcome.elapsed = Duration::from_nanos(elapsed);
         }
         if let Some(verdict) = line["verdict"].as_str() {
-            let binary = line["binary"].as_str().unwrap_or_default();
-            let test = line["test"].as_str().unwrap_or_default();
-            verdicts.insert(format!("{binary} {test}"), verdict.to_owned());
-            exact += usize::from(line["exact"] == true);
+            let text = |key: &str| line[key].as_str().unwrap_or_default();
+            let name = format!("{} {}", text("binary"), text("test"));
             if verdict != "passed" {
-                eprintln!("{clock}: {binary} {test}: {verdict}\n{line:#}");
+                eprintln!("{}: {name}: {verdict}\n{line:#}", words[3]);
             }
+            let test = Test {
+                verdict: verdict.to_owned(),
+                trace: text("trace").to_owned(),
+                is_exact: line["exact"] == true,
+            };
+            outcome.tests.insert(name, test);
         }
     }
-    Ok((verdicts, time, exact))
+    Ok(outcome)
+}
+
+/// The processor time of all processes that have ended here, and of those that
+/// they have waited for.
+fn used() -> Duration {
+    const TICKS_A_SECOND: u64 = 100;
+    let stat = fs::read_to_string("/proc/self/stat").unwrap_or_default();
+    // The name in parentheses may hold anything; after it, the state is first.
+    let numbers = stat.rsplit(')').next().unwrap_or_default();
+    let numbers = numbers.split_whitespace().skip(13).take(2);
+    let ticks: u64 = numbers
+        .filter_map(|number| number.parse::<u64>().ok())
+        .sum();
+    Duration::from_millis(ticks * 1000 / TICKS_A_SECOND)
 }
 
 /// However long that takes: natively, suites sleep.

@@ -1,0 +1,51 @@
+//! One execution of one test again.
+
+use super::args::Request;
+use super::execute::{Wish, execute};
+use super::library::Library;
+use super::list::Test;
+use super::report::Report;
+use crate::exit::{Stop, error};
+
+/// The test that is meant: the one of this very name, or the only one whose
+/// name contains it.
+pub(super) fn choose<'t>(tests: Vec<Test<'t>>, request: &Request) -> Stop<Test<'t>> {
+    let wanted = request.filter.as_ref().map(|name| name.to_string_lossy());
+    let is_meant = |test: &Test<'_>| test.name.as_deref() == wanted.as_deref();
+    let is_named = tests.iter().any(is_meant);
+    let mut meant = tests.into_iter().filter(|test| !is_named || is_meant(test));
+    match (meant.next(), meant.next()) {
+        (Some(test), None) => Ok(test),
+        (None, _) => Err(error(format_args!(
+            "there is no test `{}` to replay",
+            wanted.unwrap_or_default()
+        ))),
+        (Some(one), Some(other)) => Err(error(format_args!(
+            "which test? There are `{}` and `{}`, and a token is of one: `--replay TOKEN NAME`",
+            one.full_name(),
+            other.full_name()
+        ))),
+    }
+}
+
+/// Runs it, and reports with all output.
+pub(super) fn replay<'t>(
+    test: &'t Test<'t>,
+    token: &str,
+    library: &Library,
+    report: &mut Report<'t>,
+) -> Stop<()> {
+    let wish = Wish {
+        schedule: token.to_owned(),
+        memory: None,
+    };
+    let outcome = execute(test, Some(library), 0, Some(&wish));
+    let outcome = outcome.map_err(|failure| {
+        error(format_args!(
+            "cannot replay {}: {failure}",
+            test.full_name()
+        ))
+    })?;
+    report.ended(test, outcome);
+    Ok(())
+}
