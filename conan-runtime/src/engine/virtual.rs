@@ -141,7 +141,7 @@ impl Session for VirtualSession {
                     woke: call.woke.map(|woke| threads.name(woke)),
                 });
             }
-            Cause::Sleep | Cause::Park => {}
+            Cause::Sleep | Cause::Park | Cause::Io(_) => {}
         }
         suspension
     }
@@ -192,6 +192,7 @@ impl Session for VirtualSession {
                 Reason::WokenFromOutside => {
                     "a thread was woken by one that the engine does not manage"
                 }
+                Reason::Io => "a thread waited for somebody outside, at a descriptor",
             };
             let line = inexact.tag >> 32;
             let place = if line == 0 {
