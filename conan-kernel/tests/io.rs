@@ -243,7 +243,8 @@ struct PollFd {
 
 const IN: i16 = 1;
 
-#[repr(C, packed)]
+#[cfg_attr(target_arch = "x86_64", repr(C, packed))]
+#[cfg_attr(not(target_arch = "x86_64"), repr(C))]
 #[derive(Clone, Copy)]
 struct Event {
     events: u32,
