@@ -148,6 +148,7 @@ impl State {
         if !self.deciding.step() {
             return None;
         }
+        self.ask_descriptors_at_times();
         let id = self.pick(previous, interrupts);
         let step = self.deciding.steps;
         let thread = self.thread(id);

@@ -5,20 +5,21 @@
 
 use std::ffi::{c_char, c_int, c_long, c_void};
 use std::mem;
-use std::sync::atomic::{AtomicPtr, Ordering};
+use std::sync::atomic::Ordering;
 
 use crate::bottom::{self, Routine, Start};
 use crate::crew::{self, Destructor, Errand};
 use crate::decide::{self, Doing};
 use crate::futex;
 use crate::handover::{Go, handover};
+use crate::io;
 use crate::me::{self, Inside};
 use crate::raw::{self, Timespec};
+use crate::real::{self, Real};
 use crate::state::{self, Cause, Phase};
 use crate::time::{self, CLOCK_MONOTONIC, CLOCK_REALTIME};
 
 unsafe extern "C" {
-    fn dlsym(handle: *mut c_void, name: *const c_char) -> *mut c_void;
     fn pthread_self() -> usize;
     fn pthread_attr_getstack(
         attributes: *const c_void,
@@ -26,36 +27,6 @@ unsafe extern "C" {
         size: *mut usize,
     ) -> c_int;
     fn pthread_attr_getdetachstate(attributes: *const c_void, detached: *mut c_int) -> c_int;
-    fn __errno_location() -> *mut c_int;
-}
-
-/// The next definition after this one: libc's.
-const RTLD_NEXT: *mut c_void = usize::MAX as *mut c_void;
-
-/// A function of libc's, looked up once.
-struct Real {
-    name: &'static std::ffi::CStr,
-    address: AtomicPtr<c_void>,
-}
-
-impl Real {
-    const fn new(name: &'static std::ffi::CStr) -> Self {
-        Self {
-            name,
-            address: AtomicPtr::new(std::ptr::null_mut()),
-        }
-    }
-
-    fn get(&self) -> *mut c_void {
-        let known = self.address.load(Ordering::Relaxed);
-        if !known.is_null() {
-            return known;
-        }
-        // SAFETY: the name ends with a zero.
-        let found = unsafe { dlsym(RTLD_NEXT, self.name.as_ptr()) };
-        self.address.store(found, Ordering::Relaxed);
-        found
-    }
 }
 
 static REAL_CREATE: Real = Real::new(c"pthread_create");
@@ -77,10 +48,9 @@ type AtExit = unsafe extern "C" fn(Destructor, *mut c_void, *mut c_void) -> c_in
 type Clock = unsafe extern "C" fn(c_int, *mut Timespec) -> c_int;
 
 /// Turns the kernel's result into libc's: -1 and `errno`.
-fn libc_result(result: isize) -> c_long {
+pub(crate) fn libc_result(result: isize) -> c_long {
     if (-4095..0).contains(&result) {
-        // SAFETY: libc gives each thread its own `errno`.
-        unsafe { *__errno_location() = -result as c_int };
+        real::set_errno(-result as c_int);
         return -1;
     }
     result as c_long
@@ -512,5 +482,5 @@ pub(crate) fn anchor() -> usize {
     ];
     std::hint::black_box(addresses)
         .iter()
-        .fold(0, |sum, address| sum ^ address)
+        .fold(io::anchor(), |sum, address| sum ^ address)
 }

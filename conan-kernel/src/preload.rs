@@ -152,6 +152,7 @@ fn text() -> String {
             Reason::Blocked => "blocked",
             Reason::WokeOutside => "woke-outside",
             Reason::WokenFromOutside => "woken-from-outside",
+            Reason::Io => "io",
         };
         let _ = writeln!(text, "inexact {reason} {}", one_line(name.as_deref()));
     }
@@ -204,6 +205,7 @@ fn cause(thread: &ThreadInfo, threads: &[ThreadInfo]) -> String {
             format!("join {}", one_line(name))
         }
         Some(Cause::Park) => "park".to_owned(),
+        Some(Cause::Io(call)) => format!("io {} {}", call.name, call.kind().unwrap_or_default()),
         None => "yield".to_owned(),
     }
 }

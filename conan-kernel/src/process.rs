@@ -8,6 +8,7 @@ use std::{io, thread};
 
 use crate::handover::{Go, Slot, handover};
 use crate::interpose::real_clock;
+use crate::io::{remember_inherited, wait_really};
 use crate::me::{self, Inside};
 use crate::polling;
 use crate::raw;
@@ -41,6 +42,10 @@ const LOOK_NS: u64 = 1_000_000;
 /// So many times as fast as real time passes virtual time while all threads
 /// outside poll.
 const HASTE: u64 = 50;
+
+/// How long, in nanoseconds of real time, descriptors are asked before every
+/// thread counts as suspended for good: a signal may be on its way.
+const GRACE_NS: u64 = 50_000_000;
 
 /// True once the process was taken over.
 static IS_MANAGED: AtomicBool = AtomicBool::new(false);
@@ -79,6 +84,7 @@ pub fn manage_process(
     available()?;
     let slot = {
         let _inside = Inside::enter();
+        remember_inherited();
         state::lock().register(Some("main"))
     };
     let owner = thread::Builder::new()
@@ -185,8 +191,36 @@ fn drive() -> Hang {
             state::lock().keep_up(passed.min(STARVED_NS).max(haste));
             continue;
         }
+        // The same for those behind descriptors.
+        let waiting = state.wait_for_outside();
+        if !waiting.is_empty() {
+            for thread in waiting {
+                state.note_inexact_io(thread);
+            }
+            let pause = state.pause();
+            drop(state);
+            let before = looked.unwrap_or_else(|| real_clock(CLOCK_MONOTONIC));
+            wait_really(pause);
+            let now = real_clock(CLOCK_MONOTONIC);
+            looked = Some(now);
+            let passed = now.saturating_sub(before);
+            state::lock().keep_up(passed.min(STARVED_NS));
+            continue;
+        }
         looked = None;
         let Some(deadline) = state.next_deadline() else {
+            if !state.io.is_quiet() {
+                drop(state);
+                let found = wait_really(GRACE_NS);
+                let mut state = state::lock();
+                for &thread in &found {
+                    state.note_inexact_io(thread);
+                }
+                if !found.is_empty() {
+                    continue;
+                }
+            }
+            let state = state::lock();
             return if state.yielded.is_empty() {
                 Hang::Blocked
             } else {
@@ -211,7 +245,8 @@ impl State {
         let ahead = self
             .next_deadline()
             .map_or(u64::MAX, |deadline| deadline.saturating_sub(self.now));
-        let period = if self.polls() { LOOK_NS } else { PERIOD_NS };
+        let looks = self.polls() || self.outside > 0 && !self.io.is_quiet();
+        let period = if looks { LOOK_NS } else { PERIOD_NS };
         ahead.clamp(1, period)
     }
 

@@ -20,6 +20,11 @@ mod number {
     pub(crate) const CLOCK_NANOSLEEP: isize = 230;
     pub(crate) const RT_SIGPROCMASK: isize = 14;
     pub(crate) const SIGALTSTACK: isize = 131;
+    pub(crate) const PPOLL: isize = 271;
+    pub(crate) const FSTAT: isize = 5;
+    pub(crate) const WAITID: isize = 247;
+    /// Where the mode is in what `FSTAT` writes, in bytes.
+    pub(crate) const MODE: usize = 24;
 }
 
 #[cfg(target_arch = "aarch64")]
@@ -33,6 +38,11 @@ mod number {
     pub(crate) const CLOCK_NANOSLEEP: isize = 115;
     pub(crate) const RT_SIGPROCMASK: isize = 135;
     pub(crate) const SIGALTSTACK: isize = 132;
+    pub(crate) const PPOLL: isize = 73;
+    pub(crate) const FSTAT: isize = 80;
+    pub(crate) const WAITID: isize = 95;
+    /// Where the mode is in what `FSTAT` writes, in bytes.
+    pub(crate) const MODE: usize = 16;
 }
 
 pub(crate) use number::FUTEX;
@@ -308,4 +318,41 @@ pub(crate) unsafe fn clock_nanosleep(
     ];
     // SAFETY: the caller vouches for the pointers.
     unsafe { syscall(number::CLOCK_NANOSLEEP, args) }
+}
+
+/// Looks at `count` entries of libc's `struct pollfd`, for a length of real
+/// time at most.
+pub(crate) fn poll(entries: *mut std::ffi::c_void, count: usize, limit_ns: u64) -> isize {
+    let limit = Timespec::from_ns(limit_ns);
+    let args = [entries as usize, count, &raw const limit as usize, 0, 8, 0];
+    // SAFETY: the caller has so many entries; the limit outlives the call.
+    unsafe { syscall(number::PPOLL, args) }
+}
+
+/// Device, inode and mode of an open descriptor.
+pub(crate) fn stat(descriptor: i32) -> Option<(u64, u64, u32)> {
+    // Both processors' `struct stat` begin with device and inode.
+    let mut stat = [0_u64; 32];
+    let args = [descriptor as usize, stat.as_mut_ptr() as usize, 0, 0, 0, 0];
+    // SAFETY: there is more room than the kernel fills.
+    let result = unsafe { syscall(number::FSTAT, args) };
+    let mode = (stat[number::MODE / 8] >> (8 * (number::MODE % 8))) as u32;
+    (result == 0).then_some((stat[0], stat[1], mode))
+}
+
+/// True if the process has children, whether they have ended or not.
+pub(crate) fn has_children() -> bool {
+    const ANY: usize = 0;
+    const ENDED_DO_NOT_WAIT_DO_NOT_TAKE: usize = 4 | 1 | 0x0100_0000;
+    let mut info = [0_u64; 32];
+    let args = [
+        ANY,
+        0,
+        info.as_mut_ptr() as usize,
+        ENDED_DO_NOT_WAIT_DO_NOT_TAKE,
+        0,
+        0,
+    ];
+    // SAFETY: there is more room than the kernel fills.
+    unsafe { syscall(number::WAITID, args) == 0 }
 }

@@ -7,6 +7,7 @@ use crate::decide::{Course, Deciding, Doing};
 use crate::executable;
 use crate::fine::{Fine, Races};
 use crate::handover::{Go, Next, Slot, handover};
+use crate::io::{Call, Io};
 use crate::lock::{Guard, Lock};
 use crate::me;
 use crate::raw;
@@ -34,6 +35,8 @@ pub enum Cause {
     Join(ThreadId),
     /// The owner of the world, by [`park`](crate::park).
     Park,
+    /// A descriptor: a pipe, a socket, or one of many.
+    Io(Call),
 }
 
 /// A blocked thread.
@@ -102,6 +105,9 @@ pub enum Reason {
     /// A thread was woken by one that is not managed: virtual time may have
     /// moved on meanwhile.
     WokenFromOutside,
+    /// A thread waited for a descriptor with somebody else behind it, in real
+    /// time.
+    Io,
 }
 
 /// What is known of a managed thread.
@@ -201,6 +207,7 @@ pub(crate) struct State {
     pub(crate) queues: BTreeMap<usize, VecDeque<ThreadId>>,
     pub(crate) timers: BTreeMap<(u64, u64), ThreadId>,
     pub(crate) by_pthread: BTreeMap<usize, ThreadId>,
+    pub(crate) io: Io,
     /// Threads that have begun to wait at a static variable, and that nobody
     /// has waited for yet.
     pub(crate) at_statics: Vec<ThreadId>,
@@ -253,6 +260,7 @@ static STATE: Lock<State> = Lock::new(State {
     queues: BTreeMap::new(),
     timers: BTreeMap::new(),
     by_pthread: BTreeMap::new(),
+    io: Io::new(),
     at_statics: Vec::new(),
     wake_calls: Vec::new(),
     strategy: None,
@@ -475,12 +483,16 @@ impl State {
         if let Some(timer) = timer {
             self.timers.remove(&timer);
         }
-        if let Phase::Blocked(Blocked {
-            cause: Cause::Futex(address),
-            ..
-        }) = phase
-        {
-            self.leave_queue(address, id);
+        match phase {
+            Phase::Blocked(Blocked {
+                cause: Cause::Futex(address),
+                ..
+            }) => self.leave_queue(address, id),
+            Phase::Blocked(Blocked {
+                cause: Cause::Io(_),
+                ..
+            }) => self.leave_descriptors(id),
+            _ => {}
         }
         if let Some(by) = wake.by {
             self.order(by, id);
@@ -527,7 +539,7 @@ impl State {
                 }
             }
             Cause::Join(other) => self.thread(other).joiners.push(id),
-            Cause::Sleep | Cause::Park => {}
+            Cause::Sleep | Cause::Park | Cause::Io(_) => {}
         }
         let timer = deadline.map(|deadline| {
             self.sequence += 1;
@@ -542,7 +554,7 @@ impl State {
         thread.course.comes_to(match cause {
             Cause::Futex(address) => Doing::Wait(address),
             Cause::Join(other) => Doing::Join(other),
-            Cause::Sleep | Cause::Park => Doing::Continue,
+            Cause::Sleep | Cause::Park | Cause::Io(_) => Doing::Continue,
         });
         thread.phase = Phase::Blocked(Blocked {
             cause,
@@ -560,7 +572,7 @@ impl State {
             self.recall_the_yielded();
         }
         loop {
-            if self.ready.is_empty() && !self.wake_the_yielded() {
+            if self.ready.is_empty() && !self.ask_descriptors() && !self.wake_the_yielded() {
                 return None;
             }
             let next = self.pass_the_turn(previous, false)?;
@@ -612,7 +624,7 @@ impl State {
             return false;
         }
         // They may wait for one outside, where time is real.
-        if self.is_process && self.outside > 0 {
+        if self.is_process && (self.outside > 0 || !self.wait_for_outside().is_empty()) {
             return false;
         }
         if self.idle_rounds == 0 {

@@ -474,6 +474,7 @@ impl state::State {
         self.current = None;
         self.ready.clear();
         self.yielded.clear();
+        self.io.forget();
         let threads = &self.threads;
         self.by_pthread
             .retain(|_, id| threads[id.0].phase != Phase::Finished);

@@ -57,6 +57,8 @@ pub enum Reason {
     WokeOutside,
     /// A thread was woken by one that is not managed.
     WokenFromOutside,
+    /// A thread waited for a descriptor with somebody else behind it.
+    Io,
 }
 
 /// Nothing will come of the process any more.
@@ -91,6 +93,13 @@ pub enum Cause {
     Join(Option<String>),
     /// It yields, again and again.
     Yield,
+    /// A descriptor.
+    Io {
+        /// The function of libc.
+        call: String,
+        /// What the descriptor is, if that is known: `socket`, `pipe`.
+        kind: Option<String>,
+    },
     /// Something else.
     Other,
 }
@@ -173,6 +182,7 @@ impl Reason {
             "blocked" => Some(Self::Blocked),
             "woke-outside" => Some(Self::WokeOutside),
             "woken-from-outside" => Some(Self::WokenFromOutside),
+            "io" => Some(Self::Io),
             _ => None,
         }
     }
@@ -184,6 +194,13 @@ impl Cause {
             ("futex", _) => Self::Wake,
             ("join", name) => Self::Join(named(name)),
             ("yield", _) => Self::Yield,
+            ("io", rest) => {
+                let (call, kind) = rest.split_once(' ').unwrap_or((rest, ""));
+                Self::Io {
+                    call: call.to_owned(),
+                    kind: named(kind),
+                }
+            }
             _ => Self::Other,
         }
     }
@@ -203,9 +220,10 @@ mod tests {
 
     #[test]
     fn an_account_has_time_inexactness_and_the_threads_of_a_hang() {
-        let text = "virtual 5000000001\ntrace ab\ninexact blocked reader\nhang blocked\n\
+        let text = "virtual 5000000001\ntrace ab\ninexact blocked reader\ninexact io \nhang blocked\n\
                     thread main\ncause join worker 1\nsince 12\n|   0: a::b\n|      at a.rs:1\n\
-                    thread \ncause futex\nsince 0\n";
+                    thread \ncause futex\nsince 0\nthread \ncause io accept socket\nsince 0\n\
+                    thread \ncause io poll \nsince 0\n";
         let thread = |name: Option<&str>, cause, waited, backtrace: &str| Suspended {
             name: name.map(str::to_owned),
             cause,
@@ -213,18 +231,30 @@ mod tests {
             backtrace: backtrace.to_owned(),
         };
         let join = Cause::Join(Some("worker 1".to_owned()));
+        let io = |call: &str, kind: Option<&str>| Cause::Io {
+            call: call.to_owned(),
+            kind: kind.map(str::to_owned),
+        };
         let threads = vec![
             thread(Some("main"), join, 12, "   0: a::b\n      at a.rs:1\n"),
             thread(None, Cause::Wake, 0, ""),
+            thread(None, io("accept", Some("socket")), 0, ""),
+            thread(None, io("poll", None), 0, ""),
         ];
-        let inexact = Inexact {
-            reason: Reason::Blocked,
-            thread: Some("reader".to_owned()),
-        };
+        let inexact = vec![
+            Inexact {
+                reason: Reason::Blocked,
+                thread: Some("reader".to_owned()),
+            },
+            Inexact {
+                reason: Reason::Io,
+                thread: None,
+            },
+        ];
         let expected = Account::Managed {
             time: Duration::from_nanos(5_000_000_001),
             trace: "ab".to_owned(),
-            inexact: vec![inexact],
+            inexact,
             hang: Some(Hang {
                 is_alive: false,
                 threads,

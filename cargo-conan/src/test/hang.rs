@@ -52,6 +52,10 @@ impl Block {
             (Cause::Yield, _) => "yields for ever".to_owned(),
             (_, "") => "waits".to_owned(),
             (Cause::Join(Some(name)), what) => format!("{what}, for the end of `{name}`"),
+            (Cause::Io { call, kind }, what) => {
+                let kind = kind.as_ref().map(|kind| format!(" on a {kind}"));
+                format!("{what}, in `{call}`{}", kind.unwrap_or_default())
+            }
             (_, what) => what.to_owned(),
         };
         let what = as_written(&what);
@@ -84,7 +88,11 @@ impl Block {
 
 /// std's own modules are not what its users write.
 fn as_written(what: &str) -> String {
-    const MODULES: [(&str, &str); 9] = [
+    const MODULES: [(&str, &str); 13] = [
+        ("std::net::tcp::", "std::net::"),
+        ("std::net::udp::", "std::net::"),
+        ("std::os::unix::net::stream::", "std::os::unix::net::"),
+        ("std::os::unix::net::listener::", "std::os::unix::net::"),
         ("std::sync::poison::mutex::", "std::sync::"),
         ("std::sync::poison::rwlock::", "std::sync::"),
         ("std::sync::poison::condvar::", "std::sync::"),
@@ -183,7 +191,25 @@ fn frames(backtrace: &str) -> Vec<Frame> {
 }
 
 fn is_libc(name: &str) -> bool {
-    const NAMES: [&str; 6] = [
+    const NAMES: [&str; 24] = [
+        "read",
+        "readv",
+        "recv",
+        "recvfrom",
+        "recvmsg",
+        "accept",
+        "accept4",
+        "connect",
+        "write",
+        "writev",
+        "send",
+        "sendto",
+        "sendmsg",
+        "poll",
+        "ppoll",
+        "select",
+        "epoll_wait",
+        "epoll_pwait",
         "syscall",
         "pthread_join",
         "sched_yield",

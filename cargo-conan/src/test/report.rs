@@ -333,6 +333,7 @@ fn described(inexact: &Inexact) -> String {
         Reason::Blocked => "waited for something outside",
         Reason::WokeOutside => "woke a thread outside",
         Reason::WokenFromOutside => "was woken from outside",
+        Reason::Io => "waited for somebody outside, at a descriptor",
     };
     format!("{thread} {what}")
 }

@@ -158,6 +158,7 @@ impl Session for VirtualSession {
                 Reason::WokenFromOutside => {
                     "a thread was woken by one that the engine does not manage"
                 }
+                Reason::Io => "a thread waited for somebody outside, at a descriptor",
             };
             let line = inexact.tag >> 32;
             let place = if line == 0 {
