@@ -30,6 +30,7 @@ mod handover;
 mod interpose;
 mod lock;
 mod me;
+mod places;
 mod point;
 mod polling;
 mod preload;
