@@ -1,7 +1,8 @@
 //! The programs over loom.
 
+#[allow(dead_code, reason = "the tables ask shuttle's")]
 #[path = "../../programs/mod.rs"]
-pub mod programs;
+mod programs;
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;

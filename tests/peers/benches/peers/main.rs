@@ -36,11 +36,12 @@ fn main() -> ExitCode {
     // Cargo adds one that begins with a dash.
     let wanted: Vec<_> = arguments
         .iter()
+        .map(String::as_str)
         .filter(|argument| !argument.starts_with('-'))
         .collect();
     if let Some(unknown) = wanted
         .iter()
-        .find(|wanted| TABLES.iter().all(|(name, _)| name != wanted))
+        .find(|wanted| TABLES.iter().all(|(name, _)| name != *wanted))
     {
         eprintln!("there is no table `{unknown}`; there are rate, bugs and cooperari");
         return ExitCode::from(2);
@@ -54,7 +55,7 @@ fn main() -> ExitCode {
     };
     let mut holds = true;
     for (name, table) in TABLES {
-        if wanted.is_empty() || wanted.iter().any(|wanted| *wanted == name) {
+        if wanted.is_empty() || wanted.contains(&name) {
             holds &= table(&built);
         }
     }
