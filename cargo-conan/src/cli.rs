@@ -122,8 +122,8 @@ pub(crate) struct RunArgs {
 #[derive(Args)]
 pub(crate) struct ExploreArgs {
     /// Who decides which schedule is next
-    #[arg(long, value_name = "STRATEGY", default_value = "random",
-          value_parser = ["random", "pct", "pos", "dfs", "history", "fixed"])]
+    #[arg(long, value_name = "STRATEGY", default_value = "mixed",
+          value_parser = ["mixed", "random", "pct", "pos", "abreast", "dfs", "history", "fixed"])]
     pub(crate) strategy: String,
     /// How many executions of a sequence there may be [default: 1000, without `--seconds`]
     #[arg(long, short = 'n', value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]

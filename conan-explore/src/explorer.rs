@@ -118,7 +118,7 @@ impl Counts {
             let progress = search.end(trace);
             let decisions = trace.taken().len() as u64;
             self.executions += 1;
-            self.schedules += u64::from(seen.insert(trace.hash()));
+            self.schedules += u64::from(seen.insert(trace.digest()));
             self.decisions += decisions;
             self.longest = self.longest.max(decisions);
             self.inexact += u64::from(!is_exact);

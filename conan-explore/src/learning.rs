@@ -4,13 +4,15 @@
 //! touch the same memory, and that has to be seen first. The executions in
 //! which it is seen are always the same ones, whatever the search and its seed:
 //! only so can the points of a token be found again in another process, and can
-//! several processes share a search.
+//! several processes share a search. They are those of [`Mixed`], since they may
+//! as well find something. In the first, while nothing is known, every atomic
+//! operation is a point.
 
 use conan_kernel::fine;
 
 use crate::program::{Outcome, Program};
 use crate::schedule::Schedule;
-use crate::search::{Fixed, Random};
+use crate::search::Mixed;
 
 /// After so many executions without anything new, and as many as there have
 /// been before them, there is nothing more to see, as far as anybody can tell.
@@ -19,7 +21,7 @@ const QUIET: u64 = 25;
 /// So many executions are enough in any case.
 const MOST: u64 = 1000;
 
-/// The seed of the executions after the first.
+/// The seed of these executions.
 const SEED: u64 = 0;
 
 /// Executions in which the kernel learns where threads meet.
@@ -34,8 +36,9 @@ impl Learning {
     /// Begins anew; nothing if no code has hooks.
     pub(crate) fn begin() -> Option<Self> {
         fine::forget();
+        fine::anticipate();
         fine::is_present().then(|| Self {
-            schedule: Schedule::new(Fixed, 0),
+            schedule: Schedule::new(Mixed::new(SEED), 0),
             executions: 0,
             quiet: 0,
         })
@@ -46,9 +49,6 @@ impl Learning {
         let is_quiet = self.quiet >= QUIET && self.quiet * 2 >= self.executions;
         if is_quiet || self.executions >= MOST {
             return None;
-        }
-        if self.executions == 1 {
-            self.schedule = Schedule::new(Random::new(SEED), 0);
         }
         self.schedule.begin(self.executions);
         Some(self.schedule.clone())

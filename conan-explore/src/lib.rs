@@ -47,7 +47,7 @@ pub use prng::Prng;
 pub use program::{Outcome, Program, Verdict};
 pub use race::{Raced, Racer};
 pub use schedule::Schedule;
-pub use search::{Bounds, Dfs, Fixed, History, Pct, Pos, Progress, Random, Search};
+pub use search::{Abreast, Bounds, Dfs, Fixed, History, Mixed, Pct, Pos, Progress, Random, Search};
 pub use shrink::Shrunk;
 pub use single::Single;
 pub use threads::{Stage, Threads};

@@ -144,15 +144,14 @@ impl Stage {
             if stopped == Stopped::OutOfSteps {
                 return Err(stopped);
             }
-            let threads = self.world.threads();
-            let own: Vec<_> = self.own_of(threads).collect();
-            if own.iter().all(|info| info.is_finished) {
+            if self.world.have_ended(&self.own) {
                 return Ok(false);
             }
+            let own = self.own_of(self.world.threads());
             let Some(deadline) = self.world.next_deadline() else {
                 return Ok(false);
             };
-            let now: Vec<_> = own.iter().map(|info| info.blocked).collect();
+            let now: Vec<_> = own.map(|info| info.blocked).collect();
             idle = if now == before { idle + 1 } else { 0 };
             before = now;
             if idle > PATIENCE {
@@ -169,8 +168,11 @@ impl Stage {
     }
 
     fn panic(&self, program: &Threads<impl Fn(&mut Self)>) -> Option<Failure> {
-        let threads = self.world.threads();
         let caught = self.keeping.caught();
+        if caught.is_empty() {
+            return None;
+        }
+        let threads = self.world.threads();
         let counts = caught.into_iter().find_map(|caught| {
             let info = threads.iter().find(|info| info.id == caught.thread)?;
             let is_own = self.own.contains(&caught.thread);
@@ -192,6 +194,9 @@ impl Stage {
     /// that wait for a lock. A component's thread that waits for a signal may
     /// be an idle worker.
     fn suspended(&self, others_go_on: bool) -> Option<Failure> {
+        if !self.world.is_anyone_blocked() {
+            return None;
+        }
         let threads = self.world.threads();
         let left: Vec<_> = threads
             .iter()

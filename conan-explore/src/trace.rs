@@ -1,6 +1,6 @@
 //! What was decided in an execution.
 
-use conan_kernel::{Kind, Point};
+use conan_kernel::{Choice, Kind, Point};
 
 /// A decision, as far as it is needed after the execution.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -20,25 +20,51 @@ pub struct Taken {
     /// How many scheduling points that thread had come to, if it was among
     /// the options and another one was chosen.
     pub(crate) left_at: Option<u64>,
-    /// Stands for all points and decisions up to this one.
-    pub(crate) hash: Hash,
+    /// True if the thread that had run could have gone on.
+    interrupts: bool,
 }
 
 /// The decisions of an execution, in their order.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Trace {
     taken: Vec<Taken>,
+    /// What there was to choose from, at all of them, one after the other.
+    offered: Vec<Offered>,
+    digest: u64,
+}
+
+/// An option, as far as it is the same in every process.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Offered {
+    thread: usize,
+    position: u64,
+    sort: u8,
+}
+
+impl From<&Choice> for Offered {
+    fn from(option: &Choice) -> Self {
+        Self {
+            thread: option.thread,
+            position: option.position,
+            sort: option.step.sort(),
+        }
+    }
 }
 
 impl Trace {
     /// Adds what was decided at a point.
     pub(crate) fn push(&mut self, point: &Point<'_>, chosen: usize) {
-        let before = self.taken.last().map_or(Hash::default(), |last| last.hash);
         let option = &point.options[chosen];
-        let left = point
-            .options
-            .iter()
-            .find(|other| Some(other.thread) == point.previous && other.thread != option.thread);
+        let mut left_at = None;
+        let mut digest = mix(self.digest, chosen as u64);
+        for other in point.options {
+            if Some(other.thread) == point.previous && other.thread != option.thread {
+                left_at = left_at.or(Some(other.position));
+            }
+            digest = mix(digest, other.position << 16 ^ other.thread as u64);
+            self.offered.push(other.into());
+        }
+        self.digest = digest;
         self.taken.push(Taken {
             kind: point.kind,
             chosen,
@@ -46,13 +72,21 @@ impl Trace {
             thread: option.thread,
             previous: point.previous,
             is_preemption: point.is_preemption(chosen),
-            left_at: left.map(|left| left.position),
-            hash: before.point(point).number(chosen as u64),
+            left_at,
+            interrupts: point.interrupts,
         });
     }
 
     pub(crate) fn clear(&mut self) {
         self.taken.clear();
+        self.offered.clear();
+        self.digest = 0;
+    }
+
+    /// Tells executions apart within a process: it is there already, where
+    /// [`hash`](Self::hash) has to be worked out.
+    pub(crate) fn digest(&self) -> u64 {
+        self.digest
     }
 
     /// All decisions.
@@ -88,11 +122,23 @@ impl Trace {
 
     /// The same for the first decisions only.
     pub(crate) fn hash_after(&self, decisions: usize) -> u64 {
-        let last = decisions
-            .checked_sub(1)
-            .and_then(|last| self.taken.get(last));
-        last.map_or(Hash::default(), |taken| taken.hash).0
+        let mut offered = &self.offered[..];
+        let mut hash = Hash::default();
+        for taken in self.taken.iter().take(decisions) {
+            let (these, rest) = offered.split_at(taken.options);
+            let head = (taken.kind, taken.interrupts, taken.previous);
+            hash = hash.options(head, these.iter().copied());
+            hash = hash.number(taken.chosen as u64);
+            offered = rest;
+        }
+        hash.0
     }
+}
+
+/// Adds a number to a digest.
+fn mix(digest: u64, number: u64) -> u64 {
+    let mixed = (digest ^ number).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    mixed ^ mixed >> 29
 }
 
 /// FNV-1a, 64 bits: simple, and the same everywhere.
@@ -117,22 +163,31 @@ impl Hash {
     /// Adds everything about a point that is the same in every process. The
     /// numbers of places are not: memory is used again in other ways.
     pub(crate) fn point(self, point: &Point<'_>) -> Self {
-        let kind = match point.kind {
+        let head = (point.kind, point.interrupts, point.previous);
+        self.options(head, point.options.iter().map(Offered::from))
+    }
+
+    fn options(
+        self,
+        (kind, interrupts, previous): (Kind, bool, Option<usize>),
+        options: impl ExactSizeIterator<Item = Offered>,
+    ) -> Self {
+        let kind = match kind {
             Kind::Next => 0,
             Kind::Wake => 1,
             Kind::Due => 2,
             Kind::Spurious => 3,
         };
-        let previous = point.previous.map_or(0, |thread| thread as u64 + 1);
+        let previous = previous.map_or(0, |thread| thread as u64 + 1);
         let head = self
             .byte(kind)
-            .byte(u8::from(point.interrupts))
+            .byte(u8::from(interrupts))
             .number(previous)
-            .number(point.options.len() as u64);
-        point.options.iter().fold(head, |hash, option| {
+            .number(options.len() as u64);
+        options.fold(head, |hash, option| {
             hash.number(option.thread as u64)
                 .number(option.position)
-                .byte(option.step.sort())
+                .byte(option.sort)
         })
     }
 }

@@ -1,6 +1,5 @@
 //! Scheduling points: what there is to choose from, and asking the strategy.
 
-use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use crate::fair::Aside;
@@ -8,6 +7,7 @@ use crate::fine::Touch;
 use crate::handover::{Next, Slot};
 use crate::lock::Guard;
 use crate::me::{self, Inside};
+use crate::places::Places;
 use crate::point::{Access, Choice, Kind, Place, Point, Step};
 use crate::schedule::Strategy;
 use crate::state::{self, Phase, SWITCHES, State, ThreadId, Wake};
@@ -23,7 +23,7 @@ pub(crate) struct Deciding {
     watches: bool,
     /// Kept, so that a decision allocates nothing.
     options: Vec<Choice>,
-    places: BTreeMap<usize, u32>,
+    places: Places,
     /// Scheduling points so far.
     pub(crate) steps: u64,
     pub(crate) limit: u64,
@@ -40,7 +40,7 @@ impl Deciding {
             preempts: false,
             watches: false,
             options: Vec::new(),
-            places: BTreeMap::new(),
+            places: Places::new(),
             steps: 0,
             limit: u64::MAX,
             events: 0,
@@ -55,6 +55,7 @@ impl Deciding {
             preempts: strategy.preempts(),
             watches: strategy.watches(),
             options: std::mem::take(&mut self.options),
+            places: std::mem::replace(&mut self.places, Places::new()).forgotten(),
             ..Self::new()
         };
         PREEMPTING.store(self.preempts, Ordering::Relaxed);
@@ -283,8 +284,7 @@ impl State {
     }
 
     fn place(&mut self, address: usize) -> Place {
-        let next = self.deciding.places.len() as u32;
-        Place(*self.deciding.places.entry(address).or_insert(next))
+        Place(self.deciding.places.number(address))
     }
 
     /// Asks the strategy, if there is more than one option.

@@ -31,6 +31,7 @@ mod interpose;
 mod io;
 mod lock;
 mod me;
+mod places;
 mod point;
 mod pointers;
 mod polling;

@@ -211,8 +211,10 @@ pub(crate) struct State {
     /// Threads that have begun to wait at a static variable, and that nobody
     /// has waited for yet.
     pub(crate) at_statics: Vec<ThreadId>,
-    /// The last wakes at addresses, one for all that share a place.
-    wake_calls: Vec<Option<(usize, WakeCall)>>,
+    /// The last wakes at addresses, one for all that share a place, each with
+    /// the number of its world.
+    wake_calls: Vec<Option<(u64, usize, WakeCall)>>,
+    worlds: u64,
     pub(crate) strategy: Option<Box<dyn Strategy>>,
     pub(crate) deciding: Deciding,
     pub(crate) fine: Fine,
@@ -263,6 +265,7 @@ static STATE: Lock<State> = Lock::new(State {
     io: Io::new(),
     at_statics: Vec::new(),
     wake_calls: Vec::new(),
+    worlds: 0,
     strategy: None,
     deciding: Deciding::new(),
     fine: Fine::new(),
@@ -420,19 +423,20 @@ impl State {
     }
 
     pub(crate) fn forget_wake_calls(&mut self) {
-        self.wake_calls.clear();
+        // To clear them takes longer than many a world.
+        self.worlds += 1;
         self.wake_calls.resize(WAKE_CALLS, None);
     }
 
     pub(crate) fn remember_wake_call(&mut self, address: usize, call: WakeCall) {
         if let Some(place) = self.wake_calls.get_mut((address >> 2) % WAKE_CALLS) {
-            *place = Some((address, call));
+            *place = Some((self.worlds, address, call));
         }
     }
 
     pub(crate) fn last_wake_call(&self, address: usize) -> Option<WakeCall> {
-        let (of, call) = (*self.wake_calls.get((address >> 2) % WAKE_CALLS)?)?;
-        (of == address).then_some(call)
+        let (world, of, call) = (*self.wake_calls.get((address >> 2) % WAKE_CALLS)?)?;
+        (world == self.worlds && of == address).then_some(call)
     }
 
     pub(crate) fn next_deadline(&self) -> Option<u64> {

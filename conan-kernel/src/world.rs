@@ -366,6 +366,22 @@ impl World {
         .collect()
     }
 
+    /// True if all of these threads have come to their ends.
+    pub fn have_ended(&self, threads: &[ThreadId]) -> bool {
+        let _inside = Inside::enter();
+        let state = state::lock();
+        let mut threads = threads.iter().map(|id| &state.threads[id.0]);
+        threads.all(|thread| thread.phase == Phase::Finished)
+    }
+
+    /// True if a thread of this world is blocked.
+    pub fn is_anyone_blocked(&self) -> bool {
+        let _inside = Inside::enter();
+        let state = state::lock();
+        let mut own = state.members.iter().map(|id| &state.threads[id.0]);
+        own.any(|thread| matches!(thread.phase, Phase::Blocked(_)))
+    }
+
     /// The backtrace of a blocked thread.
     pub fn backtrace(&self, id: ThreadId) -> Option<String> {
         let _inside = Inside::enter();

@@ -1,8 +1,10 @@
 //! Searches: ways through the schedules of a program.
 
+mod abreast;
 mod dfs;
 mod fixed;
 mod history;
+mod mixed;
 mod pct;
 mod pos;
 mod random;
@@ -11,9 +13,11 @@ mod segments;
 
 use conan_kernel::Point;
 
+pub use abreast::Abreast;
 pub use dfs::Dfs;
 pub use fixed::Fixed;
 pub use history::History;
+pub use mixed::Mixed;
 pub use pct::Pct;
 pub use pos::Pos;
 pub use random::Random;

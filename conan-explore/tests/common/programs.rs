@@ -469,3 +469,101 @@ pub fn timers() -> impl Failing {
         });
     })
 }
+
+/// A waiter gives up; later ones wait for a notification each, and get it.
+/// (A scheduler for Java once counted the one that had given up among those
+/// that wait, and said that this deadlocks.) Nothing is wrong with it, unless
+/// the queue keeps who has given up.
+pub fn phantom(keeps: bool) -> impl Failing {
+    /// A monitor with a queue of its own: a notification is for the first.
+    struct Queue {
+        waiting: Mutex<VecDeque<(u64, bool)>>,
+        changed: Condvar,
+    }
+
+    impl Queue {
+        /// True if it was notified in time.
+        fn wait(&self, ticket: u64, seconds: Option<u64>, keeps: bool) -> bool {
+            let mut waiting = self.waiting.lock().unwrap();
+            waiting.push_back((ticket, false));
+            let is_due =
+                |waiting: &VecDeque<(u64, bool)>| waiting.iter().any(|it| *it == (ticket, true));
+            let mut is_late = false;
+            while !is_due(&waiting) && !is_late {
+                waiting = match seconds {
+                    None => self.changed.wait(waiting).unwrap(),
+                    Some(seconds) => {
+                        let patience = Duration::from_secs(seconds);
+                        let waited = self.changed.wait_timeout(waiting, patience).unwrap();
+                        is_late = waited.1.timed_out();
+                        waited.0
+                    }
+                };
+            }
+            if !keeps || !is_late {
+                waiting.retain(|it| it.0 != ticket);
+            }
+            !is_late
+        }
+
+        fn notify(&self) {
+            let mut waiting = self.waiting.lock().unwrap();
+            if let Some(first) = waiting.iter_mut().find(|it| !it.1) {
+                first.1 = true;
+            }
+            self.changed.notify_all();
+        }
+    }
+
+    Threads::new(move |stage: &mut Stage| {
+        let queue = Arc::new(Queue {
+            waiting: Mutex::new(VecDeque::new()),
+            changed: Condvar::new(),
+        });
+        let [gives_up, waits, notifies] = [0, 1, 2].map(|_| queue.clone());
+        stage.spawn("gives up", move || {
+            assert!(!gives_up.wait(0, Some(1), keeps), "nobody has notified");
+        });
+        stage.spawn("waits", move || {
+            for ticket in 1..3 {
+                thread::sleep(Duration::from_secs(2));
+                waits.wait(ticket, None, keeps);
+            }
+        });
+        stage.spawn("notifies", move || {
+            for _ in 0..2 {
+                thread::sleep(Duration::from_secs(3));
+                notifies.notify();
+            }
+        });
+    })
+}
+
+/// The same with std's own condition variable.
+pub fn phantom_at_a_condvar() -> impl Failing {
+    Threads::new(|stage: &mut Stage| {
+        let shared = Arc::new((Mutex::new(0), Condvar::new()));
+        let [gives_up, waits, notifies] = [0, 1, 2].map(|_| shared.clone());
+        stage.spawn("gives up", move || {
+            let second = Duration::from_secs(1);
+            let waited = gives_up.1.wait_timeout(gives_up.0.lock().unwrap(), second);
+            assert!(waited.unwrap().1.timed_out(), "nobody has notified");
+        });
+        stage.spawn("waits", move || {
+            for round in 1..3 {
+                thread::sleep(Duration::from_secs(2));
+                let mut count = waits.0.lock().unwrap();
+                while *count < round {
+                    count = waits.1.wait(count).unwrap();
+                }
+            }
+        });
+        stage.spawn("notifies", move || {
+            for _ in 0..2 {
+                thread::sleep(Duration::from_secs(3));
+                *notifies.0.lock().unwrap() += 1;
+                notifies.1.notify_one();
+            }
+        });
+    })
+}

@@ -49,6 +49,14 @@ pub fn forget() {
     state::lock().fine.sites.forget();
 }
 
+/// Makes scheduling points of atomic operations, where nothing is known of them,
+/// until something is adopted: most of those that threads make are made where
+/// they meet. So are the first that a world comes to; there may be very many.
+pub fn anticipate() {
+    let _inside = Inside::enter();
+    state::lock().fine.sites.anticipate();
+}
+
 /// Makes scheduling points of the places in the code that have been seen to
 /// meet. To be called between worlds. Returns how many there were to look at:
 /// as long as there are any, the next execution may show more.
@@ -263,7 +271,7 @@ fn arrive(touch: Touch) -> Option<Arrived> {
         return None;
     }
     state.find_races(slot, &touch);
-    if state.fine.sites.is_adopted(touch.site) {
+    if state.fine.sites.is_point(&touch) {
         state.thread(slot.id).course.touching = Some(touch);
         state = decide::pause(state, slot, touch.doing());
         state.thread(slot.id).course.touching = None;

@@ -3,10 +3,14 @@
 
 use std::backtrace::Backtrace;
 
+use super::Touch;
 use super::frames::{Frame, innermost};
 
 /// Room for so many; a power of two.
 const ROOM: usize = 1 << 13;
+
+/// So many atomic operations of a world are points before anything is known.
+const ANTICIPATED: u32 = 2000;
 
 /// A place in the code.
 #[derive(Debug)]
@@ -36,6 +40,10 @@ pub(super) struct Sites {
     known: usize,
     waiting: usize,
     adopted: usize,
+    /// Points that may be made of what is not adopted, in each world and in
+    /// this one.
+    anticipated: u32,
+    left: u32,
 }
 
 /// A site that may be adopted.
@@ -59,10 +67,13 @@ impl Sites {
             known: 0,
             waiting: 0,
             adopted: 0,
+            anticipated: 0,
+            left: 0,
         }
     }
 
     pub(super) fn begin(&mut self) {
+        self.left = self.anticipated;
         let none = || Site {
             address: 0,
             standing: Standing::Alone,
@@ -76,8 +87,13 @@ impl Sites {
         *self = Self::new();
     }
 
+    pub(super) fn anticipate(&mut self) {
+        self.anticipated = ANTICIPATED;
+    }
+
     /// The sites that have met and have told what they are.
     pub(super) fn candidates(&mut self) -> Vec<Candidate> {
+        self.anticipated = 0;
         let sites = self.table.iter_mut().enumerate();
         let told = sites.filter_map(|(place, site)| match &mut site.standing {
             Standing::Met(told) => told.take().map(|backtrace| Candidate { place, backtrace }),
@@ -103,6 +119,15 @@ impl Sites {
 
     pub(super) fn waiting(&self) -> usize {
         self.waiting
+    }
+
+    /// True if a thread that has come here may be preempted.
+    pub(super) fn is_point(&mut self, touch: &Touch) -> bool {
+        if touch.is_atomic && self.left > 0 {
+            self.left -= 1;
+            return true;
+        }
+        self.is_adopted(touch.site)
     }
 
     pub(super) fn is_adopted(&self, address: usize) -> bool {

@@ -3,7 +3,9 @@
 use crate::words::number;
 
 /// The strategies.
-pub(super) const STRATEGIES: [&str; 6] = ["random", "pct", "pos", "dfs", "history", "fixed"];
+pub(super) const STRATEGIES: [&str; 8] = [
+    "mixed", "random", "pct", "pos", "abreast", "dfs", "history", "fixed",
+];
 
 /// Options with a whole number. What belongs to a single run, such as its
 /// time or its share of the work, is not said in a script.

@@ -38,12 +38,16 @@ pub struct Exploring {
 /// A strategy.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum By {
+    /// Several of the others in turn.
+    Mixed,
     /// A random walk.
     Random,
     /// Random priorities that change at few moments.
     Pct,
     /// Partial order sampling.
     Pos,
+    /// All threads come to the same of their steps.
+    Abreast,
     /// Every schedule, one after the other.
     Dfs,
     /// What was not tried in the same state before.
@@ -54,10 +58,12 @@ pub enum By {
 
 impl By {
     /// Every strategy.
-    pub const ALL: [Self; 6] = [
+    pub const ALL: [Self; 8] = [
+        Self::Mixed,
         Self::Random,
         Self::Pct,
         Self::Pos,
+        Self::Abreast,
         Self::Dfs,
         Self::History,
         Self::Fixed,
@@ -66,9 +72,11 @@ impl By {
     /// The name, as scripts and `--strategy` spell it.
     pub fn name(self) -> &'static str {
         match self {
+            Self::Mixed => "mixed",
             Self::Random => "random",
             Self::Pct => "pct",
             Self::Pos => "pos",
+            Self::Abreast => "abreast",
             Self::Dfs => "dfs",
             Self::History => "history",
             Self::Fixed => "fixed",
@@ -79,7 +87,7 @@ impl By {
 impl Default for Exploring {
     fn default() -> Self {
         Self {
-            by: By::Random,
+            by: By::Mixed,
             executions: EXECUTIONS,
             seconds: None,
             seed: 0,

@@ -6,8 +6,8 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use conan_explore::{
-    Bound, Counts, Dfs, End, Explorer, Fixed, Found, History, Outcome, Pct, Pos, Program, Random,
-    Schedule, Shard, Token, Verdict,
+    Abreast, Bound, Counts, Dfs, End, Explorer, Fixed, Found, History, Mixed, Outcome, Pct, Pos,
+    Program, Random, Schedule, Shard, Token, Verdict,
 };
 
 use super::explored::{Explored, Failed, Finding, Replayed};
@@ -83,9 +83,11 @@ pub fn replay(
 fn explorer(exploring: &Exploring) -> Explorer {
     let seed = exploring.seed;
     let explorer = match exploring.by {
+        By::Mixed => Explorer::new(Mixed::new(seed)),
         By::Random => Explorer::new(Random::new(seed)),
         By::Pct => Explorer::new(Pct::new(seed, exploring.depth)),
         By::Pos => Explorer::new(Pos::new(seed)),
+        By::Abreast => Explorer::new(Abreast::new(seed)),
         By::History => Explorer::new(History::new(seed)),
         By::Fixed => Explorer::new(Fixed),
         By::Dfs => Explorer::new(match exploring.preemptions {

@@ -1,0 +1,67 @@
+//! The programs over std's own synchronisation, explored by conan.
+//!
+//! Called by the bench, which reads what it prints: see `asked`.
+
+#[path = "../../asked.rs"]
+mod asked;
+mod phantom;
+#[allow(dead_code, reason = "the bench knows how many threads")]
+#[path = "../../programs/mod.rs"]
+mod programs;
+mod tool;
+
+use std::time::Instant;
+
+use conan_explore::{
+    Abreast, Dfs, End, Exploration, Explorer, Failure, Fixed, History, Mixed, Pct, Pos, Random,
+    Threads,
+};
+
+use crate::asked::{Answer, Asked};
+
+fn main() {
+    asked::answer(run);
+}
+
+fn explorer(strategy: &str, seed: u64) -> Explorer {
+    match strategy {
+        "random" => Explorer::new(Random::new(seed)),
+        "mixed" => Explorer::new(Mixed::new(seed)),
+        "abreast" => Explorer::new(Abreast::new(seed)),
+        "pct" => Explorer::new(Pct::new(seed, 3)),
+        "pos" => Explorer::new(Pos::new(seed)),
+        "history" => Explorer::new(History::new(seed)),
+        "dfs" => Explorer::new(Dfs::new()),
+        "fixed" => Explorer::new(Fixed),
+        other => panic!("there is no strategy {other}"),
+    }
+}
+
+fn run(asked: &Asked, seed: u64) -> Answer {
+    let program = programs::named(&asked.program);
+    let threads = Threads::new(|stage| {
+        let stage = &mut tool::Stage(stage);
+        match program {
+            Some(program) => (program.set)(stage, asked.threads),
+            None => {
+                assert_eq!(asked.program, "phantom2", "there is no such program");
+                phantom::set(stage);
+            }
+        }
+    });
+    let begun = Instant::now();
+    let Exploration { end, counts }: Exploration<Failure> = explorer(&asked.strategy, seed)
+        .executions(asked.executions)
+        .replays(0)
+        .explore_while(&threads, |_| begun.elapsed() < asked.limit);
+    let seconds = begun.elapsed().as_secs_f64();
+    if let End::Impossible(reason) = &end {
+        panic!("{reason}");
+    }
+    assert_eq!(counts.inexact, 0, "an execution was not exact");
+    Answer {
+        is_found: matches!(end, End::Failed(_)),
+        executions: counts.executions,
+        seconds,
+    }
+}
