@@ -67,7 +67,7 @@ impl Places {
             if entry.world != self.world || entry.address == address {
                 return place;
             }
-            place = place + 1 & last;
+            place = (place + 1) & last;
         }
     }
 
