@@ -35,7 +35,7 @@ const fn suite(name: &'static str, version: &'static str) -> Suite {
     }
 }
 
-const SUITES: [Suite; 17] = [
+const SUITES: [Suite; 18] = [
     suite("crossbeam-channel", "0.5.17"),
     suite("oneshot", "0.2.1"),
     suite("threadpool", "1.8.1"),
@@ -53,6 +53,10 @@ const SUITES: [Suite; 17] = [
     suite("bus", "2.4.1"),
     suite("dashmap", "6.2.1"),
     suite("rayon-core", "1.13.0"),
+    Suite {
+        options: &["--features", "full,test-util"],
+        ..suite("tokio", "1.54.1")
+    },
 ];
 
 fn main() -> ExitCode {
