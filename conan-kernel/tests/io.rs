@@ -432,6 +432,21 @@ fn threads_that_are_always_ready_do_not_keep_a_reader_waiting() {
     });
 }
 
+#[test]
+fn a_loop_that_polls_sees_time_pass() {
+    runs(|| {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let address = listener.local_addr().unwrap();
+        let other = thread::spawn(move || {
+            thread::sleep(Duration::from_secs(1));
+            TcpStream::connect(address).unwrap();
+        });
+        listener.set_nonblocking(true).unwrap();
+        assert_eq!(seconds(|| while listener.accept().is_err() {}), 1);
+        other.join().unwrap();
+    });
+}
+
 /// Whoever made it may have kept the other end.
 #[test]
 fn a_descriptor_from_outside_is_waited_for_in_real_time() {

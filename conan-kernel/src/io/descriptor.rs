@@ -137,6 +137,15 @@ pub(crate) fn is_nonblocking(descriptor: c_int) -> bool {
     flags >= 0 && flags & NONBLOCK != 0
 }
 
+/// True if it was opened to write only.
+pub(crate) fn is_for_writing(descriptor: c_int) -> bool {
+    const ACCESS: c_int = 3;
+    const WRITE: c_int = 1;
+    // SAFETY: asks for flags only.
+    let flags = unsafe { fcntl(descriptor, GET_FLAGS, 0) };
+    flags >= 0 && flags & ACCESS == WRITE
+}
+
 /// From now on calls do not wait, or do again.
 pub(crate) fn set_nonblocking(descriptor: c_int, nonblocking: bool) {
     // SAFETY: asks for flags only.

@@ -123,8 +123,12 @@ impl State {
         match kind {
             Kind::File => true,
             Kind::Device => false,
-            // One with a path may be anybody's.
-            Kind::Pipe => descriptor::name(number).starts_with("pipe:"),
+            // One with a path may be anybody's; and an orphan of the process
+            // may have the other end of one without.
+            Kind::Pipe => {
+                descriptor::name(number).starts_with("pipe:")
+                    && (descriptor::is_ready(number, 0) || has_other_end(number, identity))
+            }
             Kind::Socket => self.is_socket_inside(number, identity),
             Kind::Anonymous => match descriptor::name(number).as_str() {
                 "anon_inode:[eventfd]" => true,
@@ -168,6 +172,16 @@ impl State {
             _ => false,
         }
     }
+}
+
+/// True if the other end of a pipe is open in this process.
+fn has_other_end(pipe: c_int, identity: Identity) -> bool {
+    let writes = descriptor::is_for_writing(pipe);
+    let mut all = descriptor::all().into_iter();
+    all.any(|number| {
+        descriptor::look(number).is_some_and(|(_, other)| other == identity)
+            && descriptor::is_for_writing(number) != writes
+    })
 }
 
 fn is_local(peer: Address, own: Option<Address>) -> bool {

@@ -16,6 +16,10 @@ const LONG_ENOUGH: u32 = 100;
 /// After so many calls that found nothing a thread is taken to poll.
 const MANY_IN_VAIN: u32 = 1000;
 
+/// How long a call takes that finds nothing, in nanoseconds; longer the more of
+/// them there are in a row, with what is done between them.
+const MOMENT_NS: u64 = 1000;
+
 /// A thread that waits, in the order of the list.
 pub(super) struct Waiter {
     pub(super) thread: ThreadId,
@@ -80,13 +84,23 @@ pub(super) fn wait(slot: &'static Slot, call: Call, asks: &[PollFd], until: &mut
 }
 
 /// A call of the calling managed thread would have had to wait, and was not
-/// to. Whoever does nothing else for long lets the others go first.
+/// to. It takes a moment, or a loop that polls would see no time pass; and
+/// whoever does nothing else for long lets the others go first.
 pub(super) fn in_vain(slot: &'static Slot) {
     let _inside = Inside::enter();
     let mut state = state::enter_briefly(slot);
+    if state.stays_outside(slot.id) {
+        return;
+    }
     let thread = state.thread(slot.id);
     thread.reads += 1;
-    if thread.reads > MANY_IN_VAIN {
+    let calls = thread.reads;
+    let moment = MOMENT_NS * u64::from(calls / 4).clamp(1, 100);
+    let deadline = state.next_deadline().unwrap_or(u64::MAX);
+    let limit = deadline.min(state.horizon);
+    state.now = state.now.max(limit.min(state.now.saturating_add(moment)));
+    let is_due = state.is_process && state.fire_one();
+    if is_due || calls > MANY_IN_VAIN {
         drop(state);
         state::yield_turn(slot);
     }

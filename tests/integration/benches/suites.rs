@@ -45,7 +45,7 @@ const fn suite(name: &'static str, version: &'static str) -> Suite {
     }
 }
 
-const SUITES: [Suite; 19] = [
+const SUITES: [Suite; 20] = [
     suite("crossbeam-channel", "0.5.17"),
     suite("oneshot", "0.2.1"),
     suite("threadpool", "1.8.1"),
@@ -68,6 +68,10 @@ const SUITES: [Suite; 19] = [
         // Without what needs a runtime for futures.
         options: &["--features", "sync"],
         ..suite("moka", "0.12.16")
+    },
+    Suite {
+        options: &["--features", "full,test-util"],
+        ..suite("tokio", "1.54.1")
     },
 ];
 

@@ -156,6 +156,32 @@ mod tests {
     }
 
     #[test]
+    fn an_orphan_answers() {
+        let mut child = Command::new("sh")
+            .args(["-c", "(sleep 0.3; echo late) &"])
+            .stdout(Stdio::piped())
+            .spawn()
+            .unwrap();
+        assert!(child.wait().unwrap().success());
+        let mut text = String::new();
+        child.stdout.take().unwrap().read_to_string(&mut text).unwrap();
+        assert_eq!(text, "late\n");
+    }
+
+    #[test]
+    fn a_loop_that_polls_sees_time_pass() {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let address = listener.local_addr().unwrap();
+        let other = thread::spawn(move || {
+            thread::sleep(Duration::from_secs(1));
+            TcpStream::connect(address).unwrap();
+        });
+        listener.set_nonblocking(true).unwrap();
+        while listener.accept().is_err() {}
+        other.join().unwrap();
+    }
+
+    #[test]
     fn much_is_printed() {
         for n in 0..20_000 {
             println!("line {n} of many, and it is long enough to fill a pipe soon");
@@ -354,7 +380,9 @@ fn sockets_and_pipes_of_std_are_in_virtual_time() {
     is_exact(&tests, "a_pair_and_a_pipe", "passed", 3600);
     is_exact(&tests, "nobody_connects", "hung", 0);
     is_exact(&tests, "nobody_writes", "hung", 0);
+    is_exact(&tests, "a_loop_that_polls_sees_time_pass", "passed", 1);
     passes_with_others(&tests, "a_child_answers");
+    passes_with_others(&tests, "an_orphan_answers");
     assert_eq!(result(&tests, "much_is_printed")["verdict"], "passed");
 
     let ran = scratch.conan().args(["test", "--lib", "nobody"]).ran();
