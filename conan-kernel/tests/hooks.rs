@@ -160,6 +160,45 @@ fn where_threads_meet_is_a_point_once_it_is_adopted() {
 }
 
 #[test]
+fn atomic_operations_are_points_before_anything_is_known_if_the_owner_wants_it() {
+    let _alone = alone();
+    let jobs: [Job; 2] = [
+        |memory| {
+            store(memory, 0, RELEASE);
+            write(at(memory, 1));
+        },
+        |memory| {
+            load(memory, 2, ACQUIRE);
+            write(at(memory, 3));
+        },
+    ];
+    let points = |decide: fn(&Point<'_>) -> usize| about_memory(&run(decide, &jobs).0);
+    assert_eq!(points(first), 0);
+    fine::anticipate();
+    // Both have come to theirs, and not to what is no atomic operation.
+    assert_eq!((points(last), points(last)), (2, 2));
+    fine::adopt();
+    assert_eq!(points(last), 0);
+    fine::anticipate();
+    fine::forget();
+    assert_eq!(points(last), 0);
+}
+
+#[test]
+fn only_the_first_of_very_many_atomic_operations_are_points() {
+    let _alone = alone();
+    let many: Job = |memory| {
+        for _ in 0..3000 {
+            load(memory, 0, ACQUIRE);
+        }
+    };
+    fine::anticipate();
+    let (decisions, _) = run(first, &[many, many]);
+    assert!((1000..=2000).contains(&about_memory(&decisions)));
+    fine::forget();
+}
+
+#[test]
 fn where_nobody_meets_is_no_point() {
     let _alone = alone();
     let apart: [Job; 2] = [|memory| write(at(memory, 0)), |memory| write(at(memory, 1))];

@@ -74,18 +74,20 @@ impl Answer {
 }
 
 /// Does what is asked for on the command line, and prints the answers.
-pub fn answer(run: impl Fn(&Asked, u64) -> Answer) {
+pub fn answer<R: Fn(u64) -> Answer>(prepare: impl FnOnce(&'static Asked) -> R) {
     let arguments: Vec<_> = std::env::args().collect();
     let last = arguments.len().saturating_sub(6);
     let Some(asked) = Asked::read(&arguments[last..]) else {
         panic!("wanted: program, threads, strategy, seeds, executions, milliseconds");
     };
+    let asked: &'static Asked = Box::leak(Box::new(asked));
+    let run = prepare(asked);
     for seed in 0..asked.seeds {
         let Answer {
             is_found,
             executions,
             seconds,
-        } = run(&asked, seed);
+        } = run(seed);
         println!("answer {is_found} {executions} {seconds}");
     }
 }

@@ -2,6 +2,7 @@
 //! returns.
 
 use std::backtrace::Backtrace;
+use std::collections::BTreeMap;
 
 use super::Touch;
 use super::frames::{Frame, innermost};
@@ -27,11 +28,20 @@ enum Standing {
     Alone,
     /// It has met another one. The next thread that comes along tells, by its
     /// stack, what it is.
-    Met(Option<Backtrace>),
+    Met(Option<Told>),
     /// It is a scheduling point.
     Adopted,
     /// It is none, whomever it meets.
     Passed,
+}
+
+/// What a site is.
+#[derive(Debug)]
+enum Told {
+    /// The stack of a thread that was there.
+    Stack(Backtrace),
+    /// Whether it can be a scheduling point, as it was found out before.
+    Known(bool),
 }
 
 /// All that have been seen.
@@ -44,19 +54,25 @@ pub(super) struct Sites {
     /// this one.
     anticipated: u32,
     left: u32,
+    /// Which sites can be scheduling points, by their addresses. That never
+    /// changes, and takes its time to find out.
+    judged: BTreeMap<usize, bool>,
 }
 
 /// A site that may be adopted.
 #[derive(Debug)]
 pub(super) struct Candidate {
     place: usize,
-    backtrace: Backtrace,
+    told: Told,
 }
 
 impl Candidate {
     /// True if it can be a scheduling point.
     fn is_fit(&self) -> bool {
-        !is_housekeeping(&self.backtrace.to_string())
+        match &self.told {
+            Told::Stack(backtrace) => !is_housekeeping(&backtrace.to_string()),
+            Told::Known(is_fit) => *is_fit,
+        }
     }
 }
 
@@ -69,6 +85,7 @@ impl Sites {
             adopted: 0,
             anticipated: 0,
             left: 0,
+            judged: BTreeMap::new(),
         }
     }
 
@@ -84,7 +101,10 @@ impl Sites {
     }
 
     pub(super) fn forget(&mut self) {
-        *self = Self::new();
+        *self = Self {
+            judged: std::mem::take(&mut self.judged),
+            ..Self::new()
+        };
     }
 
     pub(super) fn anticipate(&mut self) {
@@ -96,7 +116,7 @@ impl Sites {
         self.anticipated = 0;
         let sites = self.table.iter_mut().enumerate();
         let told = sites.filter_map(|(place, site)| match &mut site.standing {
-            Standing::Met(told) => told.take().map(|backtrace| Candidate { place, backtrace }),
+            Standing::Met(told) => told.take().map(|told| Candidate { place, told }),
             _ => None,
         });
         told.collect()
@@ -106,7 +126,9 @@ impl Sites {
     pub(super) fn settle(&mut self, candidate: &Candidate, is_fit: bool) {
         self.waiting -= 1;
         self.adopted += usize::from(is_fit);
-        self.table[candidate.place].standing = if is_fit {
+        let site = &mut self.table[candidate.place];
+        self.judged.insert(site.address, is_fit);
+        site.standing = if is_fit {
             Standing::Adopted
         } else {
             Standing::Passed
@@ -142,7 +164,12 @@ impl Sites {
             return;
         };
         if let Standing::Met(told @ None) = &mut self.table[place].standing {
-            *told = Some(tell());
+            // No function of the library's may come between this one and its
+            // caller: the stack has to begin with the engine's own.
+            *told = Some(match self.judged.get(&address) {
+                Some(is_fit) => Told::Known(*is_fit),
+                None => Told::Stack(tell()),
+            });
         }
     }
 

@@ -24,11 +24,11 @@ fn main() -> ExitCode {
     let arguments: Vec<_> = std::env::args().skip(1).collect();
     match arguments.first().map(String::as_str) {
         Some("--loom") => {
-            asked::answer(loom_side::run);
+            asked::answer(|asked| move |seed| loom_side::run(asked, seed));
             return ExitCode::SUCCESS;
         }
         Some("--shuttle") => {
-            asked::answer(shuttle_side::run);
+            asked::answer(|asked| move |seed| shuttle_side::run(asked, seed));
             return ExitCode::SUCCESS;
         }
         _ => {}

@@ -81,7 +81,7 @@ fn claim(what: &str, holds: bool) -> bool {
 
 const SEEDS: u64 = 20;
 const MOST: u64 = 10_000;
-const LIMIT: Duration = Duration::from_secs(2);
+const LIMIT: Duration = Duration::from_secs(1);
 
 /// Our strategies, the default first.
 const STRATEGIES: [Side; 8] = [
@@ -317,7 +317,7 @@ fn phantom(built: &Built) -> bool {
     const SIDES: [Side; 3] = [Side::Fine("dfs"), Side::Fine("random"), DEFAULT];
     let mut holds = true;
     for side in SIDES {
-        let answers = side.ask(built, ("phantom2", 3), 5, 10_000, Duration::from_secs(20));
+        let answers = side.ask(built, ("phantom2", 3), 5, 2000, Duration::from_secs(20));
         let answers = answers.unwrap_or_default();
         let executions: u64 = answers.iter().map(|it| it.executions).sum();
         let passes = !answers.is_empty() && !answers.iter().any(|it| it.is_found);

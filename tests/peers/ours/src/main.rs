@@ -13,14 +13,28 @@ mod tool;
 use std::time::Instant;
 
 use conan_explore::{
-    Abreast, Dfs, End, Exploration, Explorer, Failure, Fixed, History, Mixed, Pct, Pos, Random,
-    Threads,
+    Abreast, Dfs, End, Exploration, Explorer, Failure, Fixed, History, Mixed, Pct, Pos, Program,
+    Random, Stage, Threads,
 };
 
 use crate::asked::{Answer, Asked};
 
 fn main() {
-    asked::answer(run);
+    asked::answer(|asked| {
+        let program = programs::named(&asked.program);
+        // One for all seeds: its threads are kept.
+        let threads = Threads::new(move |stage: &mut Stage| {
+            let stage = &mut tool::Stage(stage);
+            match program {
+                Some(program) => (program.set)(stage, asked.threads),
+                None => {
+                    assert_eq!(asked.program, "phantom2", "there is no such program");
+                    phantom::set(stage);
+                }
+            }
+        });
+        move |seed| run(asked, &threads, seed)
+    });
 }
 
 fn explorer(strategy: &str, seed: u64) -> Explorer {
@@ -37,23 +51,12 @@ fn explorer(strategy: &str, seed: u64) -> Explorer {
     }
 }
 
-fn run(asked: &Asked, seed: u64) -> Answer {
-    let program = programs::named(&asked.program);
-    let threads = Threads::new(|stage| {
-        let stage = &mut tool::Stage(stage);
-        match program {
-            Some(program) => (program.set)(stage, asked.threads),
-            None => {
-                assert_eq!(asked.program, "phantom2", "there is no such program");
-                phantom::set(stage);
-            }
-        }
-    });
+fn run(asked: &Asked, program: &impl Program<Failure = Failure>, seed: u64) -> Answer {
     let begun = Instant::now();
     let Exploration { end, counts }: Exploration<Failure> = explorer(&asked.strategy, seed)
         .executions(asked.executions)
         .replays(0)
-        .explore_while(&threads, |_| begun.elapsed() < asked.limit);
+        .explore_while(program, |_| begun.elapsed() < asked.limit);
     let seconds = begun.elapsed().as_secs_f64();
     if let End::Impossible(reason) = &end {
         panic!("{reason}");
