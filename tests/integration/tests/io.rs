@@ -143,7 +143,7 @@ mod tests {
     #[test]
     fn a_child_answers() {
         let mut child = Command::new("sh")
-            .args(["-c", "read line; sleep 0.3; echo $line"])
+            .args(["-c", "read line; sleep 1; echo $line"])
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .spawn()
@@ -158,7 +158,7 @@ mod tests {
     #[test]
     fn an_orphan_answers() {
         let mut child = Command::new("sh")
-            .args(["-c", "(sleep 0.3; echo late) &"])
+            .args(["-c", "(sleep 1; echo late) &"])
             .stdout(Stdio::piped())
             .spawn()
             .unwrap();
@@ -363,7 +363,7 @@ mod tests {
 
     #[tokio::test]
     async fn a_child_of_the_runtime() {
-        let child = tokio::process::Command::new("sh").args(["-c", "sleep 0.3; echo done"]).output();
+        let child = tokio::process::Command::new("sh").args(["-c", "sleep 1; echo done"]).output();
         let output = timeout(300 * SECOND, child).await.unwrap().unwrap();
         assert_eq!(output.stdout, b"done\n");
     }
