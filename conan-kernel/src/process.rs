@@ -14,7 +14,7 @@ use crate::polling;
 use crate::raw;
 use crate::schedule::Strategy;
 use crate::selfcheck::{Unavailable, available};
-use crate::state::{self, ANY_MANAGED, BELL, Phase, Reason, State};
+use crate::state::{self, ANY_MANAGED, BELL, Phase, Reason, SWITCHES, State};
 use crate::time::CLOCK_MONOTONIC;
 use crate::watchdog::{PERIOD_NS, time_used};
 use crate::world::World;
@@ -35,6 +35,10 @@ const YIELD_PAUSE_NS: u64 = 100_000;
 /// So much of real time passes at once at most: after more the machine has let
 /// nobody run, those outside neither.
 const STARVED_NS: u64 = 100_000_000;
+
+/// The same while all threads outside poll: that they ask is what counts, and on
+/// a busy machine they may not get to it for long.
+const NOT_ASKED_NS: u64 = 5_000_000;
 
 /// How often threads outside are looked at, in nanoseconds of real time.
 const LOOK_NS: u64 = 1_000_000;
@@ -164,6 +168,7 @@ fn own(
 fn drive() -> Hang {
     // When threads outside were last waited for, in real time.
     let mut looked = None;
+    let mut switches = 0;
     let mut timeouts = 0;
     loop {
         let bell = BELL.load(Ordering::Acquire);
@@ -180,7 +185,7 @@ fn drive() -> Hang {
             continue;
         }
         if state.outside > 0 {
-            let haste = state.haste();
+            let haste = state.haste(&mut switches);
             let pause = state.pause();
             drop(state);
             let before = looked.unwrap_or_else(|| real_clock(CLOCK_MONOTONIC));
@@ -188,7 +193,11 @@ fn drive() -> Hang {
             let now = real_clock(CLOCK_MONOTONIC);
             looked = Some(now);
             let passed = now.saturating_sub(before);
-            state::lock().keep_up(passed.min(STARVED_NS).max(haste));
+            let passed = match haste {
+                Some(haste) => passed.min(NOT_ASKED_NS).max(haste),
+                None => passed.min(STARVED_NS),
+            };
+            state::lock().keep_up(passed);
             continue;
         }
         // The same for those behind descriptors.
@@ -252,11 +261,13 @@ impl State {
 
     /// How much time may pass because all threads outside only ask for what
     /// comes with time: as they have used processor time, so that each of them
-    /// has asked often.
-    fn haste(&mut self) -> u64 {
+    /// has asked often since the last hand-over. Nothing if some do not.
+    fn haste(&mut self, switches: &mut u32) -> Option<u64> {
         if !self.polls() || self.timers.is_empty() {
-            return 0;
+            return None;
         }
+        let now = SWITCHES.load(Ordering::Relaxed);
+        let is_later = std::mem::replace(switches, now) == now;
         let (members, threads) = (&self.members, &self.threads);
         let outside = || {
             let threads = members.iter().map(|id| &threads[id.0]);
@@ -269,14 +280,17 @@ impl State {
             {
                 polling::look_at(number);
             }
+            if !is_later {
+                slot.looks.spend(slot.looks.credit());
+            }
         }
         if !outside().all(|slot| slot.looks.polls()) {
-            return 0;
+            return None;
         }
         let credit = outside().map(|slot| slot.looks.credit()).min();
         let credit = credit.unwrap_or_default();
         outside().for_each(|slot| slot.looks.spend(credit));
-        credit.saturating_mul(HASTE)
+        Some(credit.saturating_mul(HASTE))
     }
 
     /// While threads are outside, in real time, virtual time passes no faster,

@@ -14,6 +14,11 @@ pub(crate) const CLOCK_MONOTONIC: i32 = 1;
 /// to wait for the clock.
 const MANY_READINGS: u32 = 1000;
 
+/// In a process that knows nothing of us no sleep is shorter: Linux lets its
+/// timers be late by so much. A loop of tiny sleeps would run far more often in
+/// a second than it ever does.
+const SHORTEST_SLEEP_NS: u64 = 50_000;
+
 /// The system clock minus the monotonic one, in nanoseconds, the same for the
 /// life of the process.
 pub(crate) fn realtime_offset() -> u64 {
@@ -46,7 +51,10 @@ pub(crate) fn read(slot: &'static Slot) -> u64 {
 pub(crate) fn sleep(slot: &'static Slot, length: impl FnOnce(u64) -> u64) -> isize {
     let _inside = Inside::enter();
     let state = state::enter(slot);
-    let deadline = length(state.now);
+    let mut deadline = length(state.now);
+    if state.is_process && deadline > state.now {
+        deadline = deadline.max(state.now.saturating_add(SHORTEST_SLEEP_NS));
+    }
     match state::block(state, slot, Cause::Sleep, Some(deadline)) {
         Some(Wake {
             timed_out: true, ..
