@@ -14,7 +14,7 @@ const EXECUTIONS: u64 = 1000;
 /// Executions to the failure, at most, over some seeds.
 fn most(program: &impl Failing) -> u64 {
     let found = (0..5).map(|seed| {
-        let mut explorer = Explorer::new(Mixed::new(seed)).replays(0);
+        let explorer = Explorer::new(Mixed::new(seed)).replays(0);
         let exploration = explorer.executions(EXECUTIONS).explore(program);
         let counts = exploration.counts;
         assert!(matches!(exploration.end, End::Failed(_)), "{counts:?}");
