@@ -61,7 +61,7 @@ impl Places {
     /// Where an address is, or would be.
     fn find(&self, address: usize) -> usize {
         let last = self.table.len() - 1;
-        let mut place = address.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 40 & last;
+        let mut place = (address.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 40) & last;
         loop {
             let entry = &self.table[place];
             if entry.world != self.world || entry.address == address {

@@ -21,6 +21,15 @@ struct Site {
     standing: Standing,
 }
 
+impl Site {
+    fn none() -> Self {
+        Self {
+            address: 0,
+            standing: Standing::Alone,
+        }
+    }
+}
+
 #[derive(Debug, Default)]
 enum Standing {
     /// It has met no other.
@@ -47,7 +56,8 @@ enum Told {
 /// All that have been seen.
 pub(super) struct Sites {
     table: Vec<Site>,
-    known: usize,
+    /// Where in the table they are. There is room for all.
+    known: Vec<u32>,
     waiting: usize,
     adopted: usize,
     /// Points that may be made of what is not adopted, in each world and in
@@ -80,7 +90,7 @@ impl Sites {
     pub(super) const fn new() -> Self {
         Self {
             table: Vec::new(),
-            known: 0,
+            known: Vec::new(),
             waiting: 0,
             adopted: 0,
             anticipated: 0,
@@ -91,17 +101,20 @@ impl Sites {
 
     pub(super) fn begin(&mut self) {
         self.left = self.anticipated;
-        let none = || Site {
-            address: 0,
-            standing: Standing::Alone,
-        };
         if self.table.is_empty() {
-            self.table.resize_with(ROOM, none);
+            self.table.resize_with(ROOM, Site::none);
+            self.known.reserve(ROOM);
         }
     }
 
     pub(super) fn forget(&mut self) {
+        // To make a new table takes longer than many an exploration.
+        for place in self.known.drain(..) {
+            self.table[place as usize] = Site::none();
+        }
         *self = Self {
+            table: std::mem::take(&mut self.table),
+            known: std::mem::take(&mut self.known),
             judged: std::mem::take(&mut self.judged),
             ..Self::new()
         };
@@ -178,10 +191,10 @@ impl Sites {
         let place = self.place_of(address)?;
         if self.table[place].address == 0 {
             // A table that is nearly full is slow.
-            if self.known > ROOM * 3 / 4 {
+            if self.known.len() > ROOM * 3 / 4 {
                 return None;
             }
-            self.known += 1;
+            self.known.push(place as u32);
             self.table[place].address = address;
         }
         Some(place as u32)
