@@ -218,8 +218,9 @@ fn drive() -> Hang {
         }
         looked = None;
         let Some(deadline) = state.next_deadline() else {
-            if !state.io.is_quiet() {
-                drop(state);
+            let is_quiet = state.io.is_quiet();
+            drop(state);
+            if !is_quiet {
                 let found = wait_really(GRACE_NS);
                 let mut state = state::lock();
                 for &thread in &found {

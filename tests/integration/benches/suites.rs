@@ -453,7 +453,9 @@ fn unpacked(suite: &Suite, folder: &Path) -> Result<PathBuf, String> {
     let manifest = draft.join("Cargo.toml");
     let text = fs::read_to_string(&manifest).map_err(failed)?;
     if !text.lines().any(|line| line == "[workspace]") {
-        fs::write(&manifest, text + "\n[workspace]\n").map_err(failed)?;
+        // What its tests use may use the crate in its turn: this one, then.
+        let patch = format!("\n[workspace]\n\n[patch.crates-io]\n{name} = {{ path = \".\" }}\n");
+        fs::write(&manifest, text + &patch).map_err(failed)?;
     }
     fs::rename(&draft, &root).map_err(failed)?;
     Ok(root)
