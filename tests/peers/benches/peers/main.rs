@@ -14,7 +14,10 @@ use std::process::ExitCode;
 
 use crate::build::Built;
 
-const TABLES: [(&str, fn(&Built) -> bool); 3] = [
+/// Prints a table. False if something that we claim does not hold.
+type Table = fn(&Built) -> bool;
+
+const TABLES: [(&str, Table); 3] = [
     ("rate", tables::rate),
     ("bugs", tables::bugs),
     ("cooperari", tables::cooperari),

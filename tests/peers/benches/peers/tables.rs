@@ -234,7 +234,7 @@ pub fn bugs(built: &Built) -> bool {
         );
         holds &= claim(
             &format!(
-                "the default is ahead of {} over {} programs: {one} executions on the median to \
+                "the default needs fewer executions than {} over {} programs: {one} on the median to \
                  {other}, {fewer} programs with fewer and {more} with more; {fast:.2} ms to \
                  {slow:.2} ms",
                 peer.name(),
