@@ -35,6 +35,35 @@ use crate::schedule::{Fifo, Strategy};
 use crate::state::{Cause, Reason, ThreadInfo};
 use crate::world::World;
 
+/// Makes a shared library of the crate that says this: [`loaded`] is called
+/// before the process's `main`, with the function that makes a plan, and
+/// [`ended`] at its end.
+#[macro_export]
+macro_rules! preload_entry {
+    ($plan:path) => {
+        #[used]
+        // SAFETY: libc calls what is here when the library has been loaded,
+        // after its own preparations and before `main`.
+        #[unsafe(link_section = ".init_array")]
+        static LOADED: extern "C" fn() = {
+            extern "C" fn loaded() {
+                $crate::preload::loaded($plan);
+            }
+            loaded
+        };
+
+        #[used]
+        // SAFETY: libc calls what is here when the process ends.
+        #[unsafe(link_section = ".fini_array")]
+        static ENDED: extern "C" fn() = {
+            extern "C" fn ended() {
+                $crate::preload::ended();
+            }
+            ended
+        };
+    };
+}
+
 /// Names the file for the account, and asks for the process to be managed.
 const ACCOUNT: &str = "CONAN_PRELOAD_ACCOUNT";
 
