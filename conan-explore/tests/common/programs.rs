@@ -6,6 +6,9 @@
 //! so: an unsynchronised access, and a lock that nobody else holds, are no
 //! scheduling points by themselves.
 
+#[path = "phantom.rs"]
+mod phantom;
+
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicBool, AtomicI64, AtomicUsize, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, mpsc};
@@ -541,29 +544,5 @@ pub fn phantom(keeps: bool) -> impl Failing {
 
 /// The same with std's own condition variable.
 pub fn phantom_at_a_condvar() -> impl Failing {
-    Threads::new(|stage: &mut Stage| {
-        let shared = Arc::new((Mutex::new(0), Condvar::new()));
-        let [gives_up, waits, notifies] = [0, 1, 2].map(|_| shared.clone());
-        stage.spawn("gives up", move || {
-            let second = Duration::from_secs(1);
-            let waited = gives_up.1.wait_timeout(gives_up.0.lock().unwrap(), second);
-            assert!(waited.unwrap().1.timed_out(), "nobody has notified");
-        });
-        stage.spawn("waits", move || {
-            for round in 1..3 {
-                thread::sleep(Duration::from_secs(2));
-                let mut count = waits.0.lock().unwrap();
-                while *count < round {
-                    count = waits.1.wait(count).unwrap();
-                }
-            }
-        });
-        stage.spawn("notifies", move || {
-            for _ in 0..2 {
-                thread::sleep(Duration::from_secs(3));
-                *notifies.0.lock().unwrap() += 1;
-                notifies.1.notify_one();
-            }
-        });
-    })
+    Threads::new(phantom::set)
 }

@@ -4,6 +4,7 @@
 
 #[path = "../../asked.rs"]
 mod asked;
+#[path = "../../../../conan-explore/tests/common/phantom.rs"]
 mod phantom;
 #[allow(dead_code, reason = "the bench knows how many threads")]
 #[path = "../../programs/mod.rs"]
@@ -29,7 +30,7 @@ fn main() {
                 Some(program) => (program.set)(stage, asked.threads),
                 None => {
                     assert_eq!(asked.program, "phantom2", "there is no such program");
-                    phantom::set(stage);
+                    phantom::set(stage.0);
                 }
             }
         });

@@ -7,7 +7,7 @@ use std::sync::{Arc, Condvar, Mutex};
 use std::thread;
 use std::time::Duration;
 
-use crate::tool::Stage;
+use conan_explore::Stage;
 
 /// Puts its threads on the stage.
 pub fn set(stage: &mut Stage) {
