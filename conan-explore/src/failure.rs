@@ -192,11 +192,10 @@ impl fmt::Display for Stuck {
             Waits::Lock => {
                 write!(f, "{thread} waits for a lock")?;
                 let holders: Vec<_> = self.held_by.iter().map(Holder::to_string).collect();
-                match holders.as_slice() {
-                    [] => Ok(()),
-                    [one] => write!(f, " that {one} holds"),
-                    more => write!(f, " that {} holds", more.join(" or ")),
+                if holders.is_empty() {
+                    return Ok(());
                 }
+                write!(f, " that {} holds", holders.join(" or "))
             }
             Waits::Signal if self.has_missed => {
                 write!(f, "{thread} waits for a signal that came too early")

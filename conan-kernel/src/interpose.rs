@@ -14,6 +14,7 @@ use crate::futex;
 use crate::handover::{Go, handover};
 use crate::io;
 use crate::me::{self, Inside};
+use crate::pointers::clear_ahead;
 use crate::raw::{self, Timespec};
 use crate::real::{self, Real};
 use crate::state::{self, Cause, Phase};
@@ -310,6 +311,7 @@ pub(crate) fn enter_managed(slot: &'static crate::handover::Slot) {
     if handover().begin(slot) == Go::Released {
         me::become_free();
     }
+    clear_ahead();
 }
 
 /// Waits until a new thread has come to [`enter_managed`]. On its way there it

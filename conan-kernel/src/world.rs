@@ -10,7 +10,7 @@ use crate::fine::Race;
 use crate::handover::{Slot, handover};
 use crate::interpose::{await_begin, enter_managed, real_clock};
 use crate::me::{self, Inside};
-use crate::pointers::{self, clear_ahead};
+use crate::pointers;
 use crate::raw;
 use crate::schedule::Strategy;
 use crate::selfcheck::{Unavailable, available};
@@ -118,7 +118,6 @@ impl World {
             return self.start(name, |slot| {
                 move || {
                     enter_managed(slot);
-                    clear_ahead();
                     job();
                 }
             });

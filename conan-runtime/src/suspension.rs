@@ -3,6 +3,7 @@
 use crate::engine::{LastWake, Suspension, Waker};
 use crate::event::Failure;
 use crate::script::Script;
+use crate::wake::joined;
 
 impl Suspension {
     /// How long: for good, or until a time-out.
@@ -32,7 +33,7 @@ impl Suspension {
             let each: Vec<_> = each
                 .map(|(one, next)| format!("{one} waits for {next}"))
                 .collect();
-            notes.push(format!("a cycle: {}", and(&each)));
+            notes.push(format!("a cycle: {}", joined(&each, "and")));
         }
         if let Some((tick, waker)) = &self.woken {
             let by = waker.in_words(script);
@@ -44,15 +45,8 @@ impl Suspension {
         match self.others.as_slice() {
             [] => {}
             [one] => notes.push(format!("{one} waits for the same")),
-            more => notes.push(format!("{} wait for the same", and(more))),
+            more => notes.push(format!("{} wait for the same", joined(more, "and"))),
         }
-    }
-}
-
-fn and(all: &[String]) -> String {
-    match all.split_last() {
-        Some((last, rest)) if !rest.is_empty() => format!("{} and {last}", rest.join(", ")),
-        _ => all.concat(),
     }
 }
 

@@ -79,6 +79,14 @@ pub(crate) fn listed(times: &[u64], word: &str) -> String {
     let texts: Vec<String> = times.iter().map(u64::to_string).collect();
     match texts.as_slice() {
         [] => "no time".to_owned(),
+        texts => joined(texts, word),
+    }
+}
+
+/// `a, b and c`
+pub(crate) fn joined(texts: &[String], word: &str) -> String {
+    match texts {
+        [] => String::new(),
         [one] => one.clone(),
         [init @ .., last] => format!("{} {word} {last}", init.join(", ")),
     }
