@@ -1,9 +1,8 @@
 //! Executes a program under one schedule after the other.
 
-use std::collections::HashSet;
-
 use conan_kernel::{fine, stay_aboard};
 
+use crate::digests::Digests;
 use crate::learning::{Learning, learn};
 use crate::program::{Outcome, Program, Verdict};
 use crate::schedule::Schedule;
@@ -113,7 +112,7 @@ pub struct Counts {
 impl Counts {
     /// Counts an execution.
     #[allow(clippy::cast_precision_loss, reason = "an estimate")]
-    fn add(&mut self, schedule: &Schedule, seen: &mut HashSet<u64>, is_exact: bool) -> Progress {
+    fn add(&mut self, schedule: &Schedule, seen: &mut Digests, is_exact: bool) -> Progress {
         schedule.with(|search, trace| {
             let progress = search.end(trace);
             let decisions = trace.taken().len() as u64;
@@ -228,7 +227,7 @@ impl Explorer {
         mut goes_on: impl FnMut(&Counts) -> bool,
     ) -> Exploration<P::Failure> {
         let mut counts = Counts::default();
-        let mut seen = HashSet::new();
+        let mut seen = Digests::default();
         if let Some(end) = self.learn(program, &mut counts, &mut seen, &mut goes_on) {
             return Exploration { end, counts };
         }
@@ -266,7 +265,7 @@ impl Explorer {
         &self,
         program: &P,
         counts: &mut Counts,
-        seen: &mut HashSet<u64>,
+        seen: &mut Digests,
         goes_on: &mut impl FnMut(&Counts) -> bool,
     ) -> Option<End<P::Failure>> {
         let mut learning = Learning::begin()?;

@@ -24,6 +24,7 @@
 //!
 //! What is deliberately absent: files, output, clocks, scripts.
 
+mod digests;
 mod explorer;
 mod failure;
 mod learning;
@@ -46,7 +47,7 @@ pub use failure::{Failure, Holder, Panic, Stuck, Suspended, Waits, Why};
 pub use prng::Prng;
 pub use program::{Outcome, Program, Verdict};
 pub use race::{Raced, Racer};
-pub use schedule::Schedule;
+pub use schedule::{InHand, Schedule};
 pub use search::{Abreast, Bounds, Dfs, Fixed, History, Mixed, Pct, Pos, Progress, Random, Search};
 pub use shrink::Shrunk;
 pub use single::Single;

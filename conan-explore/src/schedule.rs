@@ -4,13 +4,17 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use conan_kernel::{Kind, Point, Strategy};
 
-use crate::search::Search;
+use crate::search::{Fixed, Search};
 use crate::trace::Trace;
 
 /// Takes the decisions of one execution, and writes them down. To be used as
 /// the strategy of the one world that an execution runs in.
 #[derive(Clone)]
-pub struct Schedule(Arc<Mutex<Deciding>>);
+pub struct Schedule {
+    deciding: Arc<Mutex<Deciding>>,
+    /// True if waits may end for no reason: what is asked most often.
+    is_spurious: bool,
+}
 
 struct Deciding {
     search: Box<dyn Search>,
@@ -22,17 +26,21 @@ struct Deciding {
 
 impl Schedule {
     pub(crate) fn new(search: impl Search + 'static, spurious: u32) -> Self {
-        Self(Arc::new(Mutex::new(Deciding {
-            search: Box::new(search),
-            trace: Trace::default(),
-            spurious,
-            spurious_left: spurious,
-        })))
+        Self {
+            deciding: Arc::new(Mutex::new(Deciding {
+                search: Box::new(search),
+                trace: Trace::default(),
+                spurious,
+                spurious_left: spurious,
+            })),
+            is_spurious: spurious > 0,
+        }
     }
 
     /// Lets so many waits of an execution end for no reason.
-    pub(crate) fn allow_spurious(&self, spurious: u32) {
+    pub(crate) fn allow_spurious(&mut self, spurious: u32) {
         self.deciding().spurious = spurious;
+        self.is_spurious = spurious > 0;
     }
 
     /// To be called before the execution, with its number.
@@ -56,7 +64,45 @@ impl Schedule {
     }
 
     fn deciding(&self) -> MutexGuard<'_, Deciding> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        let deciding = self.deciding.lock();
+        deciding.unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Schedule {
+    /// The same as a strategy that is no slower than need be: nobody can look
+    /// at the schedule as long as that lives, which is as long as its world.
+    pub fn in_hand(self) -> InHand {
+        let empty = Deciding {
+            search: Box::new(Fixed),
+            trace: Trace::default(),
+            spurious: 0,
+            spurious_left: 0,
+        };
+        let deciding = std::mem::replace(&mut *self.deciding(), empty);
+        InHand {
+            schedule: self,
+            deciding,
+        }
+    }
+}
+
+/// A [`Schedule`] that a world has to itself.
+#[derive(Debug)]
+pub struct InHand {
+    schedule: Schedule,
+    deciding: Deciding,
+}
+
+impl Drop for InHand {
+    fn drop(&mut self) {
+        std::mem::swap(&mut *self.schedule.deciding(), &mut self.deciding);
+    }
+}
+
+impl std::fmt::Debug for Deciding {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Deciding").finish_non_exhaustive()
     }
 }
 
@@ -66,15 +112,20 @@ impl std::fmt::Debug for Schedule {
     }
 }
 
-impl Strategy for Schedule {
+impl Deciding {
     fn decide(&mut self, point: &Point<'_>) -> usize {
-        let mut deciding = self.deciding();
-        let chosen = deciding.search.decide(point).min(point.options.len() - 1);
+        let chosen = self.search.decide(point).min(point.options.len() - 1);
         if point.kind == Kind::Spurious {
-            deciding.spurious_left -= chosen as u32;
+            self.spurious_left -= chosen as u32;
         }
-        deciding.trace.push(point, chosen);
+        self.trace.push(point, chosen);
         chosen
+    }
+}
+
+impl Strategy for InHand {
+    fn decide(&mut self, point: &Point<'_>) -> usize {
+        self.deciding.decide(point)
     }
 
     fn preempts(&self) -> bool {
@@ -82,6 +133,20 @@ impl Strategy for Schedule {
     }
 
     fn is_spurious(&self) -> bool {
-        self.deciding().spurious_left > 0
+        self.deciding.spurious_left > 0
+    }
+}
+
+impl Strategy for Schedule {
+    fn decide(&mut self, point: &Point<'_>) -> usize {
+        self.deciding().decide(point)
+    }
+
+    fn preempts(&self) -> bool {
+        true
+    }
+
+    fn is_spurious(&self) -> bool {
+        self.is_spurious && self.deciding().spurious_left > 0
     }
 }

@@ -253,7 +253,7 @@ impl<S: Fn(&mut Stage)> Program for Threads<S> {
     type Failure = Failure;
 
     fn execute(&self, schedule: Schedule) -> Verdict<Failure> {
-        let world = match World::open(schedule) {
+        let world = match World::open(schedule.in_hand()) {
             Ok(world) => world.with_crew(&self.crew),
             Err(reason) => return impossible(reason.to_string()),
         };

@@ -56,15 +56,17 @@ impl Trace {
     pub(crate) fn push(&mut self, point: &Point<'_>, chosen: usize) {
         let option = &point.options[chosen];
         let mut left_at = None;
-        let mut digest = mix(self.digest, chosen as u64);
-        for other in point.options {
+        let mut offered = chosen as u64;
+        for (other, odd) in point.options.iter().zip((3_u64..).step_by(2)) {
             if Some(other.thread) == point.previous && other.thread != option.thread {
                 left_at = left_at.or(Some(other.position));
             }
-            digest = mix(digest, other.position << 16 ^ other.thread as u64);
+            let number = other.position << 16 ^ other.thread as u64;
+            // None of these has to wait for the one before it.
+            offered = offered.wrapping_add(mix(number, odd));
             self.offered.push(other.into());
         }
-        self.digest = digest;
+        self.digest = mix(self.digest, offered);
         self.taken.push(Taken {
             kind: point.kind,
             chosen,
@@ -135,7 +137,7 @@ impl Trace {
     }
 }
 
-/// Adds a number to a digest.
+/// Makes one number of two.
 fn mix(digest: u64, number: u64) -> u64 {
     let mixed = (digest ^ number).wrapping_mul(0x9e37_79b9_7f4a_7c15);
     mixed ^ mixed >> 29

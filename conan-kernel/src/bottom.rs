@@ -42,13 +42,24 @@ impl Bottom {
 
     /// True if a word for which `is_it` holds is on the calling thread's own
     /// stack; false also if it is not known where that ends.
-    pub(crate) fn has_word(&self, is_it: impl Fn(usize) -> bool) -> bool {
+    pub(crate) fn has_word(&self, mut is_it: impl FnMut(usize) -> bool) -> bool {
         let here = 0_usize;
         let top = &raw const here as usize;
         let mut words = (top..self.0.load(Ordering::Relaxed)).step_by(size_of::<usize>());
         // SAFETY: from the calling function's frame down to the first one, all
         // of the stack is mapped. Whatever is there is a number.
         words.any(|address| is_it(unsafe { (address as *const usize).read_volatile() }))
+    }
+
+    /// Shows the words on top of the calling thread's own stack, so many at
+    /// most; none if it is not known where that ends.
+    pub(crate) fn words(&self, most: usize, mut see: impl FnMut(usize)) {
+        let mut left = most;
+        self.has_word(|word| {
+            see(word);
+            left -= 1;
+            left == 0
+        });
     }
 
     /// Runs code of the thread itself that walks its stack.

@@ -42,11 +42,11 @@ impl Crew {
         Self::default()
     }
 
-    /// A thread of this name that has nothing to do.
-    pub(crate) fn take(&self, name: &str) -> Option<&'static Slot> {
+    /// A thread of this name that has nothing to do; and its name.
+    pub(crate) fn take(&self, name: &str) -> Option<(String, &'static Slot)> {
         let mut idle = self.idle.lock();
         let index = idle.iter().position(|(of, _)| of == name)?;
-        Some(idle.swap_remove(index).1)
+        Some(idle.swap_remove(index))
     }
 
     pub(crate) fn put(&self, rested: impl IntoIterator<Item = (String, &'static Slot)>) {

@@ -10,7 +10,7 @@ use crate::me::{self, Inside};
 use crate::places::Places;
 use crate::point::{Access, Choice, Kind, Place, Point, Step};
 use crate::schedule::Strategy;
-use crate::state::{self, Phase, SWITCHES, State, ThreadId, Wake};
+use crate::state::{self, Phase, SWITCHES, State, Thread, ThreadId, Wake};
 
 /// True while a world is open whose strategy preempts: code that calls
 /// [`point`] very often pays no more than a look at it.
@@ -66,6 +66,44 @@ impl Deciding {
         PREEMPTING.store(false, Ordering::Relaxed);
     }
 
+    /// A thread is one of the options.
+    #[inline]
+    fn offer(&mut self, threads: &mut [Thread], id: ThreadId) {
+        let course = &threads[id.0].course;
+        let step = match course.step {
+            Some(step) => step,
+            None => self.work_out(threads, id),
+        };
+        let course = &threads[id.0].course;
+        self.options.push(Choice {
+            thread: course.number,
+            position: course.position,
+            step,
+        });
+    }
+
+    fn work_out(&mut self, threads: &mut [Thread], id: ThreadId) -> Step {
+        let step = match threads[id.0].course.doing {
+            Doing::Begin => Step::Begin,
+            Doing::Continue => Step::Continue,
+            Doing::Wait(address) => Step::Wait(self.place(address)),
+            Doing::Wake(address) => Step::Wake(self.place(address)),
+            Doing::Woken(address) => Step::Woken(self.place(address)),
+            Doing::TimeOut => Step::TimeOut,
+            Doing::Yield => Step::Yield,
+            Doing::Join(id) => Step::Join(threads[id.0].course.number),
+            Doing::Point => Step::Point,
+            Doing::Load(address) => Step::Load(self.place(address)),
+            Doing::Store(address) => Step::Store(self.place(address)),
+        };
+        threads[id.0].course.step = Some(step);
+        step
+    }
+
+    fn place(&mut self, address: usize) -> Place {
+        Place(self.places.number(address))
+    }
+
     /// Counts a scheduling point. False if there may be no more.
     fn step(&mut self) -> bool {
         let may = self.steps < self.limit;
@@ -79,7 +117,9 @@ impl Deciding {
 pub(crate) struct Course {
     /// The thread's number in its world.
     pub(crate) number: usize,
-    pub(crate) doing: Doing,
+    doing: Doing,
+    /// The same as strategies see it, once that has been worked out.
+    step: Option<Step>,
     /// How many scheduling points it has come to.
     position: u64,
     /// The step at which it became ready, and that of its last turn.
@@ -99,6 +139,7 @@ impl Course {
         Self {
             number,
             doing: Doing::Begin,
+            step: None,
             position: 0,
             ready_since: 0,
             last_turn: 0,
@@ -111,8 +152,14 @@ impl Course {
 
     /// The thread has come to a scheduling point.
     pub(crate) fn comes_to(&mut self, doing: Doing) {
-        self.doing = doing;
+        self.is_to(doing);
         self.position += 1;
+    }
+
+    /// What the thread does when it goes on from where it is.
+    pub(crate) fn is_to(&mut self, doing: Doing) {
+        self.doing = doing;
+        self.step = None;
     }
 }
 
@@ -158,7 +205,9 @@ impl State {
         let slot = thread.slot;
         self.current = Some(id);
         self.note_turn(id);
-        SWITCHES.fetch_add(1, Ordering::Relaxed);
+        // Under the lock there is no other writer.
+        let switches = SWITCHES.load(Ordering::Relaxed);
+        SWITCHES.store(switches.wrapping_add(1), Ordering::Relaxed);
         if self.deciding.preempts {
             self.has_had_a_turn(id);
         }
@@ -172,14 +221,18 @@ impl State {
             return self.ready.pop_front().expect("a ready thread");
         }
         self.deciding.options.clear();
-        for place in 0..self.ready.len() {
-            self.offer(self.ready[place]);
+        for &id in &self.ready {
+            self.deciding.offer(&mut self.threads, id);
         }
         if self.deciding.preempts {
             self.offer_the_due();
         }
         let index = self.ask(Kind::Next, previous, interrupts);
-        if let Some(id) = self.ready.remove(index) {
+        let chosen = match index {
+            0 => self.ready.pop_front(),
+            _ => self.ready.remove(index),
+        };
+        if let Some(id) = chosen {
             return id;
         }
         self.fire(index - self.ready.len());
@@ -200,7 +253,7 @@ impl State {
         }
         self.deciding.options.clear();
         for &id in waiting {
-            self.offer(id);
+            self.deciding.offer(&mut self.threads, id);
         }
         self.ask(Kind::Wake, by, false)
     }
@@ -228,8 +281,8 @@ impl State {
         }
         self.deciding.options.clear();
         for doing in [Doing::Wait(address), Doing::Woken(address)] {
-            self.thread(id).course.doing = doing;
-            self.offer(id);
+            self.thread(id).course.is_to(doing);
+            self.deciding.offer(&mut self.threads, id);
         }
         self.ask(Kind::Spurious, Some(id), false) == 1
     }
@@ -245,17 +298,6 @@ impl State {
         })
     }
 
-    fn offer(&mut self, id: ThreadId) {
-        let course = &self.threads[id.0].course;
-        let (thread, position, doing) = (course.number, course.position, course.doing);
-        let step = self.step_of(doing);
-        self.deciding.options.push(Choice {
-            thread,
-            position,
-            step,
-        });
-    }
-
     fn offer_the_due(&mut self) {
         for (_, id) in self.timers.range(..=(self.now, u64::MAX)) {
             let course = &self.threads[id.0].course;
@@ -265,26 +307,6 @@ impl State {
                 step: Step::TimeOut,
             });
         }
-    }
-
-    fn step_of(&mut self, doing: Doing) -> Step {
-        match doing {
-            Doing::Begin => Step::Begin,
-            Doing::Continue => Step::Continue,
-            Doing::Wait(address) => Step::Wait(self.place(address)),
-            Doing::Wake(address) => Step::Wake(self.place(address)),
-            Doing::Woken(address) => Step::Woken(self.place(address)),
-            Doing::TimeOut => Step::TimeOut,
-            Doing::Yield => Step::Yield,
-            Doing::Join(id) => Step::Join(self.thread(id).course.number),
-            Doing::Point => Step::Point,
-            Doing::Load(address) => Step::Load(self.place(address)),
-            Doing::Store(address) => Step::Store(self.place(address)),
-        }
-    }
-
-    fn place(&mut self, address: usize) -> Place {
-        Place(self.deciding.places.number(address))
     }
 
     /// Asks the strategy, if there is more than one option.

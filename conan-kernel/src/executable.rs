@@ -32,7 +32,9 @@ struct Header {
 
 const LOADED: u32 = 1;
 const LOCALS: u32 = 7;
+const EXECUTABLE: u32 = 1;
 const WRITABLE: u32 = 2;
+const READABLE: u32 = 4;
 
 type Visit = unsafe extern "C" fn(*const Object, usize, *mut c_void) -> c_int;
 
@@ -45,6 +47,7 @@ struct Found {
     base: usize,
     statics: Vec<Range<usize>>,
     locals: Range<usize>,
+    code: Range<usize>,
 }
 
 fn look() -> Found {
@@ -52,6 +55,7 @@ fn look() -> Found {
         base: 0,
         statics: Vec::new(),
         locals: 0..0,
+        code: 0..0,
     };
     // SAFETY: `visit` gets back the pointer to `found`, and nobody else uses
     // it meanwhile.
@@ -70,9 +74,11 @@ unsafe extern "C" fn visit(object: *const Object, _: usize, found: *mut c_void) 
     found.base = object.base;
     for header in headers {
         let size = header.size as usize;
+        let start = object.base + header.address as usize;
         if header.kind == LOADED && header.flags & WRITABLE != 0 {
-            let start = object.base + header.address as usize;
             found.statics.push(start..start + size);
+        } else if header.kind == LOADED && header.flags == READABLE | EXECUTABLE {
+            found.code = start..start + size;
         }
         if header.kind == LOCALS && !object.locals.is_null() {
             let start = object.locals as usize;
@@ -94,6 +100,22 @@ pub(crate) fn has_static_at(address: usize) -> bool {
     static RANGES: OnceLock<Vec<Range<usize>>> = OnceLock::new();
     let ranges = RANGES.get_or_init(|| look().statics);
     ranges.iter().any(|range| range.contains(&address))
+}
+
+/// Where the executable's code is, if it can be read.
+pub(crate) fn code() -> Range<usize> {
+    static CODE: OnceLock<Range<usize>> = OnceLock::new();
+    CODE.get_or_init(|| look().code).clone()
+}
+
+/// A part of that [code](code), as bytes.
+pub(crate) fn bytes_of_code(part: Range<usize>) -> &'static [u8] {
+    let code = code();
+    let start = part.start.clamp(code.start, code.end);
+    let end = part.end.clamp(start, code.end);
+    // SAFETY: the system has loaded the whole range, to be read, for good.
+    // What the engine changes of it, it changes behind the compiler's back.
+    unsafe { std::slice::from_raw_parts(start as *const u8, end - start) }
 }
 
 /// True if there are thread-locals besides those of the executable, of libc

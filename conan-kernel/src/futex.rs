@@ -6,8 +6,11 @@ use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering, fence};
 use crate::decide::{self, Doing};
 use crate::executable;
 use crate::handover::Slot;
+use crate::lock::Guard;
 use crate::me::{self, Inside};
 use crate::raw::{self, EAGAIN, EINVAL, ETIMEDOUT, Timespec};
+#[cfg(target_arch = "x86_64")]
+use crate::spins;
 use crate::state::{self, ANY_MANAGED, Cause, Reason, State, ThreadId, Wake, WakeCall};
 use crate::time;
 
@@ -66,6 +69,10 @@ fn wait(
     let _inside = Inside::enter();
     let address = word.as_ptr() as usize;
     let has_changed = || word.load(Ordering::SeqCst) != value;
+    #[cfg(target_arch = "x86_64")]
+    if decide::is_preempting() {
+        spins::quicken(slot);
+    }
     let mut state = state::lock();
     if state.stays_outside(slot.id) && has_changed() {
         return EAGAIN;
@@ -89,9 +96,6 @@ fn wait(
     }
     state.thread(slot.id).bitset = bitset;
     let wake = state::block(state, slot, Cause::Futex(address), deadline);
-    if wake.is_some() && decide::is_preempting() {
-        state::lock().fine.takes(number, address);
-    }
     match wake {
         Some(Wake {
             timed_out: true, ..
@@ -126,16 +130,28 @@ fn wake(slot: Option<&'static Slot>, args: [usize; 6], count: usize, bitset: u32
     if bitset == 0 {
         return EINVAL;
     }
-    let woken = wake_managed(slot, args[0], count, bitset);
-    let others = wake_outside(slot, args, count - woken);
+    let _inside = Inside::enter();
+    // Whoever comes to wait from now on has seen what was changed. At a shared
+    // word a thread of another process may wait.
+    let is_outsider = is_outsider_at(args[0]);
+    let is_private = args[1] & PRIVATE != 0;
+    let mut state = begin_wake(slot, args[0], is_outsider);
+    let woken = wake_managed(&mut state, slot, args[0], count, bitset);
+    let mut others = 0;
+    if woken < count && (is_outsider || !is_private) {
+        drop(state);
+        others = wake_outside(slot, args, count - woken);
+        state = match slot {
+            Some(slot) => state::enter_briefly(slot),
+            None => state::lock(),
+        };
+    }
     if let Some(slot) = slot
         && woken > 0
-        && decide::is_preempting()
     {
-        let _inside = Inside::enter();
-        let state = state::enter_briefly(slot);
-        drop(decide::pause(state, slot, Doing::Continue));
+        state = decide::pause(state, slot, Doing::Continue);
     }
+    drop(state);
     if others < 0 && woken == 0 {
         others
     } else {
@@ -143,20 +159,33 @@ fn wake(slot: Option<&'static Slot>, args: [usize; 6], count: usize, bitset: u32
     }
 }
 
-fn wake_managed(slot: Option<&'static Slot>, address: usize, count: usize, bitset: u32) -> usize {
-    let _inside = Inside::enter();
-    let mut state = match slot {
-        // A thread outside that waits here must not be kept waiting: it may
-        // be about to become one of ours.
-        Some(slot) if decide::is_preempting() && !is_outsider_at(address) => {
-            let mut state = state::enter_briefly(slot);
-            let number = state.thread(slot.id).course.number;
-            state.fine.gives(number, address);
-            decide::pause(state, slot, Doing::Wake(address))
-        }
-        Some(slot) => state::enter_briefly(slot),
-        None => state::lock(),
+/// Locks the state for a wake; other threads may run before it.
+fn begin_wake(
+    slot: Option<&'static Slot>,
+    address: usize,
+    is_outsider: bool,
+) -> Guard<'static, State> {
+    let Some(slot) = slot else {
+        return state::lock();
     };
+    let mut state = state::enter_briefly(slot);
+    // A thread outside that waits here must not be kept waiting: it may be
+    // about to become one of ours.
+    if is_outsider || !decide::is_preempting() {
+        return state;
+    }
+    let number = state.thread(slot.id).course.number;
+    state.fine.gives(number, address);
+    decide::pause(state, slot, Doing::Wake(address))
+}
+
+fn wake_managed(
+    state: &mut State,
+    slot: Option<&'static Slot>,
+    address: usize,
+    count: usize,
+    bitset: u32,
+) -> usize {
     let by = slot.map(|slot| slot.id);
     let tag = by.map_or(0, |id| state.thread(id).tag);
     let at = state.now;
@@ -169,7 +198,7 @@ fn wake_managed(slot: Option<&'static Slot>, address: usize, count: usize, bitse
     let (mut woken, mut woke) = (0, None);
     while woken < count {
         let left = count - woken;
-        let Some(one) = wake_one(&mut state, address, bitset, wake, left) else {
+        let Some(one) = wake_one(state, address, bitset, wake, left) else {
             break;
         };
         woke = Some(one);
@@ -190,13 +219,8 @@ fn wake_managed(slot: Option<&'static Slot>, address: usize, count: usize, bitse
     woken
 }
 
-/// Makes the call for threads that are not managed, if there may be any.
+/// Makes the call for threads that are not managed.
 fn wake_outside(slot: Option<&'static Slot>, mut args: [usize; 6], count: usize) -> isize {
-    // At a shared word a thread of another process may wait.
-    let is_private = args[1] & PRIVATE != 0;
-    if count == 0 || (is_private && !is_outsider_at(args[0])) {
-        return 0;
-    }
     args[2] = count;
     // SAFETY: the caller's own call, for fewer threads.
     let others = unsafe { raw::syscall(raw::FUTEX, args) };
@@ -206,7 +230,6 @@ fn wake_outside(slot: Option<&'static Slot>, mut args: [usize; 6], count: usize)
         && others > 0
         && !executable::has_static_at(args[0])
     {
-        let _inside = Inside::enter();
         state::lock().woke_outside = Some(slot.id);
     }
     others
@@ -223,7 +246,8 @@ fn wake_one(
     let queue = state.queues.get(&address)?;
     let matches = |id: &&ThreadId| state.threads[id.0].bitset & bitset != 0;
     let first = queue.iter().find(matches).copied()?;
-    let chosen = if state.decides() {
+    // Whoever wakes all of them need not choose.
+    let chosen = if state.decides() && left < queue.len() {
         let matching: Vec<_> = queue.iter().filter(matches).copied().collect();
         matching[state.whom(&matching, left, wake.by)]
     } else {

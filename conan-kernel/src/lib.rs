@@ -41,6 +41,8 @@ mod raw;
 mod real;
 mod schedule;
 mod selfcheck;
+#[cfg(target_arch = "x86_64")]
+mod spins;
 mod state;
 mod time;
 mod watchdog;

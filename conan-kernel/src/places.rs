@@ -1,5 +1,7 @@
 //! The numbers of places in memory, in the order in which a world's decisions
-//! come to know of them.
+//! come to know of them; and tables by address.
+
+use std::hash::Hasher;
 
 /// Addresses and their numbers. Kept from one world to the next, so that most
 /// worlds allocate nothing for it.
@@ -19,6 +21,32 @@ struct Entry {
 }
 
 const ROOM: usize = 64;
+
+/// Spreads addresses over a table.
+fn spread(address: usize) -> usize {
+    address.wrapping_mul(0x9e37_79b9_7f4a_7c15)
+}
+
+/// The same for a table of std's.
+#[derive(Default)]
+pub(crate) struct ByAddress(u64);
+
+impl Hasher for ByAddress {
+    fn finish(&self) -> u64 {
+        // Its tables go by the lowest bits, and by the highest.
+        self.0 ^ self.0 >> 32
+    }
+
+    fn write_usize(&mut self, address: usize) {
+        self.0 = spread(address) as u64;
+    }
+
+    fn write(&mut self, bytes: &[u8]) {
+        for &byte in bytes {
+            self.0 = spread(self.0 as usize ^ usize::from(byte)) as u64;
+        }
+    }
+}
 
 impl Places {
     pub(crate) const fn new() -> Self {
@@ -61,7 +89,7 @@ impl Places {
     /// Where an address is, or would be.
     fn find(&self, address: usize) -> usize {
         let last = self.table.len() - 1;
-        let mut place = (address.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 40) & last;
+        let mut place = (spread(address) >> 40) & last;
         loop {
             let entry = &self.table[place];
             if entry.world != self.world || entry.address == address {

@@ -1,6 +1,7 @@
 //! The engine's state, under its one lock: threads, queues, timers.
 
-use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
+use std::hash::BuildHasherDefault;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 
 use crate::decide::{Course, Deciding, Doing};
@@ -10,6 +11,7 @@ use crate::handover::{Go, Next, Slot, handover};
 use crate::io::{Call, Io};
 use crate::lock::{Guard, Lock};
 use crate::me;
+use crate::places::ByAddress;
 use crate::raw;
 use crate::schedule::Strategy;
 
@@ -168,12 +170,12 @@ pub(crate) struct Thread {
 impl Thread {
     /// A thread that has not begun. The one with a number is so many threads
     /// after the first of its world; a component's has no name.
-    fn new(slot: &'static Slot, name: Option<&str>, number: usize) -> Self {
+    fn new(slot: &'static Slot, name: Option<String>, number: usize) -> Self {
         Self {
             slot,
             is_member: true,
-            name: name.map(str::to_owned),
             is_component: name.is_none(),
+            name,
             phase: Phase::Ready,
             bitset: u32::MAX,
             timer: None,
@@ -204,7 +206,8 @@ pub(crate) struct State {
     /// Ready, but they have said that others should go first.
     pub(crate) yielded: VecDeque<ThreadId>,
     pub(crate) current: Option<ThreadId>,
-    pub(crate) queues: BTreeMap<usize, VecDeque<ThreadId>>,
+    /// Who waits at which address. Nobody asks for the order of addresses.
+    pub(crate) queues: HashMap<usize, VecDeque<ThreadId>, BuildHasherDefault<ByAddress>>,
     pub(crate) timers: BTreeMap<(u64, u64), ThreadId>,
     pub(crate) by_pthread: BTreeMap<usize, ThreadId>,
     pub(crate) io: Io,
@@ -259,7 +262,7 @@ static STATE: Lock<State> = Lock::new(State {
     ready: VecDeque::new(),
     yielded: VecDeque::new(),
     current: None,
-    queues: BTreeMap::new(),
+    queues: HashMap::with_hasher(BuildHasherDefault::new()),
     timers: BTreeMap::new(),
     by_pthread: BTreeMap::new(),
     io: Io::new(),
@@ -335,6 +338,7 @@ impl State {
             None => Slot::new(ThreadId(self.threads.len())),
         };
         self.members.push(slot.id);
+        let name = name.map(str::to_owned);
         let thread = Thread::new(slot, name, self.members.len() - 1);
         match free {
             Some(id) => *self.thread(id) = thread,
@@ -344,7 +348,7 @@ impl State {
     }
 
     /// A thread of a crew is of this world now.
-    pub(crate) fn enlist(&mut self, slot: &'static Slot, name: &str) {
+    pub(crate) fn enlist(&mut self, slot: &'static Slot, name: String) {
         self.members.push(slot.id);
         let thread = Thread::new(slot, Some(name), self.members.len() - 1);
         *self.thread(slot.id) = thread;
@@ -476,14 +480,14 @@ impl State {
             self.members.push(id);
             self.thread(id).course = course;
         }
-        self.thread(id).course.doing = match phase {
+        self.thread(id).course.is_to(match phase {
             _ if wake.timed_out => Doing::TimeOut,
             Phase::Blocked(Blocked {
                 cause: Cause::Futex(address),
                 ..
             }) => Doing::Woken(address),
             _ => Doing::Continue,
-        };
+        });
         if let Some(timer) = timer {
             self.timers.remove(&timer);
         }
@@ -698,7 +702,13 @@ pub(crate) fn block(
     if pass_on(state, slot) == Go::Released {
         return None;
     }
-    lock().thread(slot.id).last_wake
+    let mut state = lock();
+    let thread = state.thread(slot.id);
+    let (wake, number) = (thread.last_wake, thread.course.number);
+    if let Cause::Futex(address) = cause {
+        state.fine.takes(number, address);
+    }
+    wake
 }
 
 /// Locks the state on behalf of a managed thread. One that had left the

@@ -122,7 +122,7 @@ impl World {
                 }
             });
         };
-        if let Some(slot) = crew.take(name) {
+        if let Some((name, slot)) = crew.take(name) {
             slot.berth.give(Box::new(job));
             let _inside = Inside::enter();
             let mut state = state::lock();
@@ -482,7 +482,7 @@ fn is_out_of_steps() -> bool {
 impl state::State {
     /// Returns the threads of a crew that have nothing to do.
     fn close(&mut self) -> Vec<(String, &'static Slot)> {
-        let mut rested = Vec::new();
+        let mut rested = Vec::with_capacity(self.members.len());
         self.open = false;
         self.strategy = None;
         self.deciding.end();

@@ -1,11 +1,10 @@
 //! What was not tried before.
 
-use std::collections::HashSet;
-
 use conan_kernel::Point;
 
 use super::Search;
 use super::random::draw;
+use crate::digests::Digests;
 use crate::prng::Prng;
 use crate::trace::Hash;
 
@@ -20,7 +19,7 @@ use crate::trace::Hash;
 pub struct History {
     seed: u64,
     prng: Prng,
-    taken: HashSet<u64>,
+    taken: Digests,
 }
 
 impl History {
@@ -29,7 +28,7 @@ impl History {
         Self {
             seed,
             prng: Prng::new(seed),
-            taken: HashSet::new(),
+            taken: Digests::default(),
         }
     }
 

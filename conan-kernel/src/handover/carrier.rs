@@ -66,7 +66,9 @@ impl Seat {
     /// The carrier that the calling context runs on, if any. It is about to
     /// leave it.
     fn leave_carrier(&self) -> Option<&'static Carrier> {
-        let carrier = self.carrier.swap(ptr::null_mut(), Ordering::Relaxed);
+        // Who runs it has it to itself; others only look.
+        let carrier = self.carrier.load(Ordering::Relaxed);
+        self.carrier.store(ptr::null_mut(), Ordering::Relaxed);
         // SAFETY: carriers live for ever.
         unsafe { carrier.as_ref() }
     }
@@ -160,9 +162,10 @@ impl Carriers {
     /// Somebody goes on with the calling thread: why?
     fn gone_on(me: &'static Slot) -> Go {
         while !me.carried.has_landed() {
-            if me.carried.tell.swap(0, Ordering::Relaxed) == 0 {
+            if me.carried.tell.load(Ordering::Relaxed) == 0 {
                 return Go::Turn;
             }
+            me.carried.tell.store(0, Ordering::Relaxed);
             me.look_at_own_stack();
             if let Some(carrier) = me.carried.leave_carrier() {
                 carrier.carry(&me.carried.context, &OWNER);

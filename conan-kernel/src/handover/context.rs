@@ -102,9 +102,10 @@ impl Context {
 
     /// True if it was reclaimed since the last time.
     pub(super) fn was_reclaimed(&self) -> bool {
-        if self.native.swap(0, Ordering::Acquire) == 0 {
+        if self.native.load(Ordering::Acquire) == 0 {
             return false;
         }
+        self.native.store(0, Ordering::Relaxed);
         self.saved.store(0, Ordering::Relaxed);
         true
     }
@@ -123,14 +124,24 @@ unsafe extern "sysv64" fn switch(from: *const Context, to: *const Context) {
         "sub rsp, 8",
         "stmxcsr [rsp]",
         "fnstcw [rsp + 4]",
+        "mov ecx, [rsp]",
+        "mov dx, [rsp + 4]",
         "mov [rdi], rsp",
         "mov rsp, [rsi]",
         "mov rax, [rsi + 8]",
         "wrfsbase rax",
         // From here on another thread may go on with `from`.
         "mov dword ptr [rdi + 16], 1",
+        // Loading takes far longer than looking, and they are hardly ever
+        // different.
+        "cmp ecx, [rsp]",
+        "je 2f",
         "ldmxcsr [rsp]",
+        "2:",
+        "cmp dx, [rsp + 4]",
+        "je 3f",
         "fldcw [rsp + 4]",
+        "3:",
         "add rsp, 8",
         "pop r15",
         "pop r14",
