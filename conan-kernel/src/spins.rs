@@ -143,8 +143,7 @@ impl Instruction {
 fn operands(byte: u8) -> Option<usize> {
     let (mode, register) = (byte >> 6, byte & 7);
     match (mode, register) {
-        (3, _) => Some(1),
-        (0, 0..=3 | 6 | 7) => Some(1),
+        (3, _) | (0, 0..=3 | 6 | 7) => Some(1),
         (1, 0..=3 | 5..=7) => Some(2),
         _ => None,
     }
