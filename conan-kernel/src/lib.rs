@@ -43,6 +43,7 @@ mod schedule;
 mod selfcheck;
 #[cfg(target_arch = "x86_64")]
 mod spins;
+mod stack;
 mod state;
 mod time;
 mod watchdog;

@@ -17,6 +17,7 @@ use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
 use crate::executable;
 use crate::me;
+use crate::stack;
 
 /// Functions that ask without waiting, as they are called in the crates that
 /// have them. `try_` alone is not enough: `try_fold` asks nobody.
@@ -112,15 +113,14 @@ const WITH_CONTEXT: c_int = 4;
 const ON_ITS_STACK: c_int = 0x0800_0000;
 const RESTART: c_int = 0x1000_0000;
 
-type Visit = unsafe extern "C" fn(*mut c_void, *mut c_void) -> c_int;
-
 unsafe extern "C" {
     fn sigaction(signal: c_int, new: *const Action, old: *mut Action) -> c_int;
     fn getpid() -> c_int;
     fn tgkill(process: c_int, thread: c_int, signal: c_int) -> c_int;
-    fn _Unwind_Backtrace(visit: Visit, data: *mut c_void) -> c_int;
-    fn _Unwind_GetIP(frame: *mut c_void) -> usize;
 }
+
+/// How deep to look.
+const DEEP: u32 = 100;
 
 /// Where the functions are that ask; nothing if threads cannot be looked at.
 static PLACES: OnceLock<Option<Vec<Range<usize>>>> = OnceLock::new();
@@ -162,41 +162,15 @@ extern "C" fn looked_at(_: c_int, _: *mut c_void, _: *mut c_void) {
     if let Some(slot) = me::managed()
         && let Some(Some(places)) = PLACES.get()
     {
-        let mut walk = Walk {
-            places,
-            frames: 0,
-            asks: false,
-        };
-        // SAFETY: `visit` gets back the pointer to `walk`.
-        unsafe { _Unwind_Backtrace(visit, (&raw mut walk).cast()) };
-        slot.looks.note(walk.asks);
-    }
-}
-
-struct Walk<'p> {
-    places: &'p [Range<usize>],
-    frames: u32,
-    asks: bool,
-}
-
-unsafe extern "C" fn visit(frame: *mut c_void, walk: *mut c_void) -> c_int {
-    const GO_ON: c_int = 0;
-    const STOP: c_int = 5;
-    const DEEP: u32 = 100;
-    // SAFETY: the pointer is the one that `looked_at` gave.
-    let walk = unsafe { &mut *walk.cast::<Walk>() };
-    // SAFETY: the unwinder's own frame.
-    let address = unsafe { _Unwind_GetIP(frame) };
-    let next = walk.places.partition_point(|place| place.end <= address);
-    walk.asks = walk
-        .places
-        .get(next)
-        .is_some_and(|place| place.contains(&address));
-    walk.frames += 1;
-    if walk.asks || walk.frames > DEEP {
-        STOP
-    } else {
-        GO_ON
+        let (mut frames, mut asks) = (0, false);
+        stack::walk(|address| {
+            let next = places.partition_point(|place| place.end <= address);
+            let place = places.get(next);
+            asks = place.is_some_and(|place| place.contains(&address));
+            frames += 1;
+            !asks && frames <= DEEP
+        });
+        slot.looks.note(asks);
     }
 }
 

@@ -8,11 +8,11 @@
 //! order things. So what is reported is a race, always; what is not may be one
 //! under another schedule.
 
-use std::backtrace::Backtrace;
 use std::sync::Arc;
 
 use crate::handover::Slot;
 use crate::point::Access;
+use crate::stack::Stack;
 use crate::state::{Phase, State, ThreadId};
 
 use super::Touch;
@@ -59,7 +59,7 @@ struct Side {
     thread: ThreadId,
     tag: u64,
     touch: Touch,
-    backtrace: Option<Arc<Backtrace>>,
+    backtrace: Option<Arc<Stack>>,
 }
 
 impl Races {
@@ -130,7 +130,7 @@ impl State {
             || {
                 let mut racing = racing;
                 for (racing, backtrace) in racing.iter_mut().zip(backtraces) {
-                    racing.backtrace = backtrace.map(|backtrace| backtrace.to_string());
+                    racing.backtrace = backtrace.map(|stack| stack.text());
                 }
                 let [first, second] = racing;
                 Race { first, second }
@@ -153,8 +153,8 @@ impl State {
     }
 }
 
-fn here(slot: &Slot) -> Arc<Backtrace> {
-    Arc::new(slot.bottom.hidden(Backtrace::force_capture))
+fn here(slot: &Slot) -> Arc<Stack> {
+    Arc::new(Stack::here(&slot.bottom))
 }
 
 impl Touch {

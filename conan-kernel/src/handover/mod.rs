@@ -7,7 +7,6 @@ mod carrier;
 mod context;
 mod os;
 
-use std::backtrace::Backtrace;
 use std::env;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
@@ -19,6 +18,7 @@ use crate::me::Inside;
 use crate::pointers::Sought;
 use crate::polling::Looks;
 use crate::raw;
+use crate::stack::Stack;
 use crate::state::{State, ThreadId};
 
 /// How control passes to a managed thread and away from it.
@@ -160,8 +160,7 @@ impl Slot {
         if self.sought.look(&self.bottom) {
             return;
         }
-        let backtrace = self.bottom.hidden(Backtrace::force_capture).to_string();
-        *self.backtrace.lock() = Some(backtrace);
+        *self.backtrace.lock() = Some(Stack::here(&self.bottom).text());
     }
 }
 
