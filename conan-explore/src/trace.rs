@@ -17,9 +17,6 @@ pub struct Taken {
     pub previous: Option<usize>,
     /// True if that thread could have gone on, and another one was chosen.
     pub is_preemption: bool,
-    /// How many scheduling points that thread had come to, if it was among
-    /// the options and another one was chosen.
-    pub(crate) left_at: Option<u64>,
     /// True if the thread that had run could have gone on.
     interrupts: bool,
 }
@@ -36,16 +33,16 @@ pub struct Trace {
 /// An option, as far as it is the same in every process.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Offered {
-    thread: usize,
     position: u64,
+    thread: u32,
     sort: u8,
 }
 
 impl From<&Choice> for Offered {
     fn from(option: &Choice) -> Self {
         Self {
-            thread: option.thread,
             position: option.position,
+            thread: option.thread as u32,
             sort: option.step.sort(),
         }
     }
@@ -55,18 +52,16 @@ impl Trace {
     /// Adds what was decided at a point.
     pub(crate) fn push(&mut self, point: &Point<'_>, chosen: usize) {
         let option = &point.options[chosen];
-        let mut left_at = None;
-        let mut offered = chosen as u64;
-        for (other, odd) in point.options.iter().zip((3_u64..).step_by(2)) {
-            if Some(other.thread) == point.previous && other.thread != option.thread {
-                left_at = left_at.or(Some(other.position));
-            }
+        let mut digest = chosen as u64;
+        let mut odd = 1;
+        self.offered.extend(point.options.iter().map(|other| {
             let number = other.position << 16 ^ other.thread as u64;
             // None of these has to wait for the one before it.
-            offered = offered.wrapping_add(mix(number, odd));
-            self.offered.push(other.into());
-        }
-        self.digest = mix(self.digest, offered);
+            odd += 2;
+            digest = digest.wrapping_add(mix(number, odd));
+            Offered::from(other)
+        }));
+        self.digest = mix(self.digest, digest);
         self.taken.push(Taken {
             kind: point.kind,
             chosen,
@@ -74,7 +69,6 @@ impl Trace {
             thread: option.thread,
             previous: point.previous,
             is_preemption: point.is_preemption(chosen),
-            left_at,
             interrupts: point.interrupts,
         });
     }
@@ -94,6 +88,19 @@ impl Trace {
     /// All decisions.
     pub fn taken(&self) -> &[Taken] {
         &self.taken
+    }
+
+    /// For each decision, how many scheduling points the thread that had run
+    /// had come to, if it was among the options and another one was chosen.
+    pub(crate) fn left_at(&self) -> impl Iterator<Item = Option<u64>> {
+        let mut offered = &self.offered[..];
+        self.taken.iter().map(move |taken| {
+            let (these, rest) = offered.split_at(taken.options);
+            offered = rest;
+            let previous = taken.previous.filter(|&thread| thread != taken.thread)?;
+            let left = these.iter().find(|it| it.thread as usize == previous)?;
+            Some(left.position)
+        })
     }
 
     /// What was chosen, as indices, up to the last that is not the default.
@@ -187,7 +194,7 @@ impl Hash {
             .number(previous)
             .number(options.len() as u64);
         options.fold(head, |hash, option| {
-            hash.number(option.thread as u64)
+            hash.number(u64::from(option.thread))
                 .number(option.position)
                 .byte(option.sort)
         })

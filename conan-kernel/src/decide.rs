@@ -91,7 +91,7 @@ impl Deciding {
             Doing::Woken(address) => Step::Woken(self.place(address)),
             Doing::TimeOut => Step::TimeOut,
             Doing::Yield => Step::Yield,
-            Doing::Join(id) => Step::Join(threads[id.0].course.number),
+            Doing::Join(id) => Step::Join(threads[id.0].course.number as u32),
             Doing::Point => Step::Point,
             Doing::Load(address) => Step::Load(self.place(address)),
             Doing::Store(address) => Step::Store(self.place(address)),
@@ -105,6 +105,7 @@ impl Deciding {
     }
 
     /// Counts a scheduling point. False if there may be no more.
+    #[inline]
     fn step(&mut self) -> bool {
         let may = self.steps < self.limit;
         self.steps += u64::from(may);
@@ -151,12 +152,14 @@ impl Course {
     }
 
     /// The thread has come to a scheduling point.
+    #[inline]
     pub(crate) fn comes_to(&mut self, doing: Doing) {
         self.is_to(doing);
         self.position += 1;
     }
 
     /// What the thread does when it goes on from where it is.
+    #[inline]
     pub(crate) fn is_to(&mut self, doing: Doing) {
         self.doing = doing;
         self.step = None;
@@ -218,6 +221,11 @@ impl State {
     /// preemptions that may also be one whose time is up.
     fn pick(&mut self, previous: Option<ThreadId>, interrupts: bool) -> ThreadId {
         if self.deciding.is_fixed {
+            return self.ready.pop_front().expect("a ready thread");
+        }
+        // Nobody need be asked, as most often at the end of a world.
+        let is_alone = self.ready.len() == 1 && self.timers.is_empty();
+        if is_alone && !self.deciding.watches {
             return self.ready.pop_front().expect("a ready thread");
         }
         self.deciding.options.clear();
@@ -298,6 +306,7 @@ impl State {
         })
     }
 
+    #[inline]
     fn offer_the_due(&mut self) {
         for (_, id) in self.timers.range(..=(self.now, u64::MAX)) {
             let course = &self.threads[id.0].course;
@@ -310,6 +319,7 @@ impl State {
     }
 
     /// Asks the strategy, if there is more than one option.
+    #[inline]
     fn ask(&mut self, kind: Kind, previous: Option<ThreadId>, interrupts: bool) -> usize {
         let previous = previous.map(|id| self.thread(id).course.number);
         let options = &self.deciding.options[..];
@@ -331,6 +341,7 @@ impl State {
 
 /// A scheduling point at which the calling thread, which has the turn, could
 /// go on. Returns when it does. One that is outside goes on at once.
+#[inline]
 pub(crate) fn pause(
     mut state: Guard<'static, State>,
     slot: &'static Slot,

@@ -99,6 +99,7 @@ impl State {
     }
 
     /// Those that have yielded are ready again when nothing is in their way.
+    #[inline]
     pub(crate) fn revive(&mut self) {
         for _ in 0..self.yielded.len() {
             let Some(id) = self.yielded.pop_front() else {
@@ -119,6 +120,7 @@ impl State {
     }
 
     /// A thread has the turn: nobody is behind it any more.
+    #[inline]
     pub(crate) fn has_had_a_turn(&mut self, id: ThreadId) {
         for yielded in &self.yielded {
             if let Aside::Behind(first) = &mut self.threads[yielded.0].course.aside {

@@ -32,6 +32,7 @@ impl<T> Lock<T> {
         self.word.as_ptr() as usize
     }
 
+    #[inline]
     pub(crate) fn lock(&self) -> Guard<'_, T> {
         let free = self
             .word
@@ -59,6 +60,7 @@ pub(crate) struct Guard<'l, T> {
 impl<T> Deref for Guard<'_, T> {
     type Target = T;
 
+    #[inline]
     fn deref(&self) -> &T {
         // SAFETY: the guard holds the lock.
         unsafe { &*self.lock.value.get() }
@@ -66,6 +68,7 @@ impl<T> Deref for Guard<'_, T> {
 }
 
 impl<T> DerefMut for Guard<'_, T> {
+    #[inline]
     fn deref_mut(&mut self) -> &mut T {
         // SAFETY: the guard holds the lock, and is borrowed mutably.
         unsafe { &mut *self.lock.value.get() }
@@ -73,6 +76,7 @@ impl<T> DerefMut for Guard<'_, T> {
 }
 
 impl<T> Drop for Guard<'_, T> {
+    #[inline]
     fn drop(&mut self) {
         if self.lock.word.swap(FREE, Ordering::Release) == CONTENDED {
             raw::wake_all(&self.lock.word);

@@ -28,6 +28,7 @@ pub(crate) fn managed() -> Option<&'static Slot> {
 }
 
 /// The calling thread's slot, if it is managed.
+#[inline]
 pub(crate) fn slot() -> Option<&'static Slot> {
     SLOT.get()
 }
@@ -92,6 +93,7 @@ pub(crate) fn is_owner() -> bool {
 pub(crate) struct Inside;
 
 impl Inside {
+    #[inline]
     pub(crate) fn enter() -> Self {
         INSIDE.set(INSIDE.get() + 1);
         Self
@@ -99,6 +101,7 @@ impl Inside {
 }
 
 impl Drop for Inside {
+    #[inline]
     fn drop(&mut self) {
         INSIDE.set(INSIDE.get() - 1);
     }

@@ -69,6 +69,7 @@ impl Places {
     }
 
     /// The number of an address: the next one, if it has none.
+    #[inline]
     pub(crate) fn number(&mut self, address: usize) -> u32 {
         if self.count as usize * 2 >= self.table.len() {
             self.grow();
@@ -87,6 +88,7 @@ impl Places {
     }
 
     /// Where an address is, or would be.
+    #[inline]
     fn find(&self, address: usize) -> usize {
         let last = self.table.len() - 1;
         let mut place = (spread(address) >> 40) & last;

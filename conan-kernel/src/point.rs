@@ -73,8 +73,8 @@ pub enum Step {
     TimeOut,
     /// Goes on after it has let others go first.
     Yield,
-    /// Waits for the end of this thread.
-    Join(usize),
+    /// Waits for the end of the thread with this number.
+    Join(u32),
     /// Goes on from a [`point`](crate::point).
     Point,
     /// Reads a place, by [`access`](crate::access).

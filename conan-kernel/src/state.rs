@@ -309,6 +309,7 @@ pub(crate) fn lock_address() -> usize {
 }
 
 /// Locks the state. The caller must be inside the engine.
+#[inline]
 pub(crate) fn lock() -> Guard<'static, State> {
     STATE.lock()
 }
@@ -401,15 +402,18 @@ impl State {
         slot.vacate();
     }
 
+    #[inline]
     pub(crate) fn thread(&mut self, id: ThreadId) -> &mut Thread {
         &mut self.threads[id.0]
     }
 
     /// True if a thread is outside, and need not come back before it blocks.
+    #[inline]
     pub(crate) fn stays_outside(&mut self, id: ThreadId) -> bool {
         self.is_process && self.thread(id).phase == Phase::Outside
     }
 
+    #[inline]
     pub(crate) fn make_ready(&mut self, id: ThreadId) {
         let step = self.deciding.steps;
         let thread = self.thread(id);
@@ -420,6 +424,7 @@ impl State {
     }
 
     /// Something happened: nobody is merely spinning.
+    #[inline]
     pub(crate) fn progress(&mut self) {
         self.idle_rounds = 0;
         self.deciding.events += 1;
@@ -432,12 +437,14 @@ impl State {
         self.wake_calls.resize(WAKE_CALLS, None);
     }
 
+    #[inline]
     pub(crate) fn remember_wake_call(&mut self, address: usize, call: WakeCall) {
         if let Some(place) = self.wake_calls.get_mut((address >> 2) % WAKE_CALLS) {
             *place = Some((self.worlds, address, call));
         }
     }
 
+    #[inline]
     pub(crate) fn last_wake_call(&self, address: usize) -> Option<WakeCall> {
         let (world, of, call) = (*self.wake_calls.get((address >> 2) % WAKE_CALLS)?)?;
         (world == self.worlds && of == address).then_some(call)
@@ -522,6 +529,7 @@ impl State {
         self.fine.orders(before, after);
     }
 
+    #[inline]
     pub(crate) fn leave_queue(&mut self, address: usize, id: ThreadId) {
         if let Some(queue) = self.queues.get_mut(&address) {
             queue.retain(|&waiting| waiting != id);
@@ -602,6 +610,7 @@ impl State {
     }
 
     /// Adds to the digest of who ran when.
+    #[inline]
     pub(crate) fn note_turn(&mut self, id: ThreadId) {
         let turn = (self.now - self.begun) ^ ((id.0 as u64) << 48);
         self.trace = (self.trace ^ turn).wrapping_mul(0x0100_0000_01b3);
@@ -673,16 +682,19 @@ pub(crate) fn wait_for_turn(state: Guard<'static, State>, slot: &'static Slot) -
 }
 
 /// Passes the turn on and waits for it to come back.
+#[inline]
 fn pass_on(mut state: Guard<'static, State>, slot: &'static Slot) -> Go {
     let next = state.choose();
     hand_over(state, slot, next)
 }
 
 /// Passes the turn on to `next` and waits for it to come back.
+#[inline]
 pub(crate) fn hand_over(state: Guard<'static, State>, slot: &'static Slot, next: Next) -> Go {
     gone_on(handover().pass(state, slot, next))
 }
 
+#[inline]
 fn gone_on(go: Go) -> Go {
     if go == Go::Released {
         me::become_free();
@@ -713,11 +725,13 @@ pub(crate) fn block(
 
 /// Locks the state on behalf of a managed thread. One that had left the
 /// engine's hands waits for its turn first.
+#[inline]
 pub(crate) fn enter(slot: &'static Slot) -> Guard<'static, State> {
     come_in(lock(), slot)
 }
 
 /// The same with the state locked already.
+#[inline]
 pub(crate) fn come_in(
     mut state: Guard<'static, State>,
     slot: &'static Slot,
@@ -740,6 +754,7 @@ pub(crate) fn come_in(
 /// The same for what a thread does without blocking. In a process that runs
 /// as one world a thread that has left the engine's hands, a loop that polls,
 /// need not come back for that: it would only have to leave again.
+#[inline]
 pub(crate) fn enter_briefly(slot: &'static Slot) -> Guard<'static, State> {
     let mut state = lock();
     if state.stays_outside(slot.id) {

@@ -181,19 +181,29 @@ impl World {
                     handover().run(next);
                 }
             }
-            if is_out_of_steps() {
-                return Stopped::OutOfSteps;
+            if let Some(stopped) = self.has_stopped() {
+                return stopped;
             }
             if self.wait_for_outsiders() || self.wait_at_statics() {
                 continue;
             }
             let _inside = Inside::enter();
-            return if state::lock().yielded.is_empty() {
-                Stopped::Quiescent
-            } else {
-                Stopped::Yielding
-            };
+            return state::lock().rests();
         }
+    }
+
+    /// Why no thread runs, if nobody outside need be waited for.
+    fn has_stopped(&self) -> Option<Stopped> {
+        let _inside = Inside::enter();
+        let state = state::lock();
+        if state.is_out_of_steps() {
+            return Some(Stopped::OutOfSteps);
+        }
+        let is_alone = state.outside == 0
+            && state.woke_outside.is_none()
+            && state.at_statics.is_empty()
+            && self.answer_periods == 0;
+        (is_alone && state.ready.is_empty()).then(|| state.rests())
     }
 
     /// Allows for so many steps from the opening of the world on: turns, and
@@ -474,12 +484,15 @@ fn slot(thread: ThreadId) -> &'static Slot {
     state::lock().thread(thread).slot
 }
 
-fn is_out_of_steps() -> bool {
-    let _inside = Inside::enter();
-    state::lock().is_out_of_steps()
-}
-
 impl state::State {
+    fn rests(&self) -> Stopped {
+        if self.yielded.is_empty() {
+            Stopped::Quiescent
+        } else {
+            Stopped::Yielding
+        }
+    }
+
     /// Returns the threads of a crew that have nothing to do.
     fn close(&mut self) -> Vec<(String, &'static Slot)> {
         let mut rested = Vec::with_capacity(self.members.len());

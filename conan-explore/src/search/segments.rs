@@ -45,7 +45,7 @@ impl Segments {
     pub(crate) fn of(trace: &Trace) -> (Vec<Segment>, Vec<usize>) {
         let mut segments: Vec<Segment> = Vec::new();
         let mut others = Vec::new();
-        for taken in trace.taken() {
+        for (taken, left_at) in trace.taken().iter().zip(trace.left_at()) {
             if taken.kind != Kind::Next {
                 others.push(taken.chosen);
                 continue;
@@ -64,7 +64,7 @@ impl Segments {
             }
             if !runs(&segments, taken.thread) {
                 if let Some(last) = segments.last_mut() {
-                    last.until = taken.left_at;
+                    last.until = left_at;
                 }
                 segments.push(Segment {
                     thread: taken.thread,

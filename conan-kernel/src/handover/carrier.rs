@@ -55,6 +55,7 @@ impl Seat {
     }
 
     /// True if it is the context's own thread that goes on now.
+    #[inline]
     fn has_landed(&self) -> bool {
         let landed = self.context.was_reclaimed();
         if landed && let Some(mask) = self.mask.lock().take() {
@@ -65,6 +66,7 @@ impl Seat {
 
     /// The carrier that the calling context runs on, if any. It is about to
     /// leave it.
+    #[inline]
     fn leave_carrier(&self) -> Option<&'static Carrier> {
         // Who runs it has it to itself; others only look.
         let carrier = self.carrier.load(Ordering::Relaxed);
@@ -136,6 +138,7 @@ impl Carrier {
     }
 
     /// Goes on with another context.
+    #[inline]
     fn carry(&'static self, from: &Context, to: &Seat) {
         // A new thread may not have begun yet.
         to.context.await_saved();
@@ -151,6 +154,7 @@ impl Carrier {
     }
 }
 
+#[inline]
 fn seat(next: Next) -> &'static Seat {
     next.map_or(&OWNER, |slot| &slot.carried)
 }
@@ -160,6 +164,7 @@ pub(super) struct Carriers;
 
 impl Carriers {
     /// Somebody goes on with the calling thread: why?
+    #[inline]
     fn gone_on(me: &'static Slot) -> Go {
         while !me.carried.has_landed() {
             if me.carried.tell.load(Ordering::Relaxed) == 0 {

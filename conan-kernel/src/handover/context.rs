@@ -76,6 +76,7 @@ impl Context {
     }
 
     /// Waits until somebody can go on with it.
+    #[inline]
     pub(super) fn await_saved(&self) {
         while self.saved.load(Ordering::Acquire) == 0 {
             // A new thread wakes us; one that is just leaving another carrier
@@ -86,6 +87,7 @@ impl Context {
 
     /// Stops here and goes on with `to`, which has been saved, on the same
     /// thread of the system's. Returns when somebody goes on with this one.
+    #[inline]
     pub(super) fn switch(&self, to: &Self) {
         to.saved.store(0, Ordering::Relaxed);
         // SAFETY: `to` is complete, and nobody else goes on with it: there is
@@ -101,6 +103,7 @@ impl Context {
     }
 
     /// True if it was reclaimed since the last time.
+    #[inline]
     pub(super) fn was_reclaimed(&self) -> bool {
         if self.native.load(Ordering::Acquire) == 0 {
             return false;
