@@ -216,19 +216,21 @@ impl Explorer {
     pub fn explore_while<P: Program>(
         &mut self,
         program: &P,
-        goes_on: impl FnMut(&Counts) -> bool,
-    ) -> Exploration<P::Failure> {
-        stay_aboard(|| self.explore_aboard(program, goes_on))
-    }
-
-    fn explore_aboard<P: Program>(
-        &mut self,
-        program: &P,
         mut goes_on: impl FnMut(&Counts) -> bool,
     ) -> Exploration<P::Failure> {
+        stay_aboard(|| self.explore_aboard(program, &mut goes_on))
+    }
+
+    // From here on programs are seen from outside: what does not know their
+    // types is compiled once for all of them.
+    fn explore_aboard<F>(
+        &mut self,
+        program: &dyn Program<Failure = F>,
+        goes_on: &mut dyn FnMut(&Counts) -> bool,
+    ) -> Exploration<F> {
         let mut counts = Counts::default();
         let mut seen = Digests::default();
-        if let Some(end) = self.learn(program, &mut counts, &mut seen, &mut goes_on) {
+        if let Some(end) = self.learn(program, &mut counts, &mut seen, goes_on) {
             return Exploration { end, counts };
         }
         let learned = counts.executions;
@@ -261,13 +263,13 @@ impl Explorer {
 
     /// Learns where threads meet, if code has hooks. Returns how it came to an
     /// end before the search could begin, if it did.
-    fn learn<P: Program>(
+    fn learn<F>(
         &self,
-        program: &P,
+        program: &dyn Program<Failure = F>,
         counts: &mut Counts,
         seen: &mut Digests,
-        goes_on: &mut impl FnMut(&Counts) -> bool,
-    ) -> Option<End<P::Failure>> {
+        goes_on: &mut dyn FnMut(&Counts) -> bool,
+    ) -> Option<End<F>> {
         let mut learning = Learning::begin()?;
         while let Some(schedule) = learning.next() {
             if counts.executions == self.executions {
@@ -301,14 +303,14 @@ impl Explorer {
         }
     }
 
-    fn found<P: Program>(
+    fn found<F>(
         &self,
-        program: &P,
-        (failure, is_exact): (P::Failure, bool),
+        program: &dyn Program<Failure = F>,
+        (failure, is_exact): (F, bool),
         execution: u64,
         schedule: &Schedule,
         spurious: u32,
-    ) -> End<P::Failure> {
+    ) -> End<F> {
         let trace = schedule.trace();
         let shrunk = shrink(program, &failure, &trace, spurious, self.replays);
         End::Failed(Box::new(Found {

@@ -63,7 +63,7 @@ impl Learning {
 }
 
 /// Learns again what was learned before a search of the same program.
-pub(crate) fn learn<P: Program>(program: &P) {
+pub(crate) fn learn<F>(program: &dyn Program<Failure = F>) {
     let Some(mut learning) = Learning::begin() else {
         return;
     };

@@ -31,13 +31,13 @@ pub struct Shrunk<F> {
 
 /// Makes a schedule simpler with so many replays at most. Nothing if the same
 /// decisions do not lead to the same failure.
-pub(crate) fn shrink<P: Program>(
-    program: &P,
-    failure: &P::Failure,
+pub(crate) fn shrink<F>(
+    program: &dyn Program<Failure = F>,
+    failure: &F,
     trace: &Trace,
     spurious: u32,
     replays: u64,
-) -> Option<Shrunk<P::Failure>> {
+) -> Option<Shrunk<F>> {
     let mut shrinking = Shrinking {
         program,
         like: failure,
@@ -68,16 +68,16 @@ pub(crate) fn shrink<P: Program>(
     })
 }
 
-struct Shrinking<'p, P: Program> {
-    program: &'p P,
-    like: &'p P::Failure,
+struct Shrinking<'p, F> {
+    program: &'p dyn Program<Failure = F>,
+    like: &'p F,
     spurious: u32,
     /// Replays so far, and how many more there may be, and the decisions in
     /// them.
     replays: u64,
     left: u64,
     decisions: usize,
-    best: Option<(P::Failure, Trace)>,
+    best: Option<(F, Trace)>,
 }
 
 /// What is to become smaller: preemptions, other deviations, the place of the
@@ -92,7 +92,7 @@ fn size(trace: &Trace) -> Size {
     )
 }
 
-impl<P: Program> Shrinking<'_, P> {
+impl<F> Shrinking<'_, F> {
     fn size(&self) -> Option<Size> {
         self.best.as_ref().map(|(_, trace)| size(trace))
     }

@@ -1,8 +1,9 @@
 //! Programs of threads, each execution in a world of its own.
 
+use std::io;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use conan_kernel::{Crew, Stopped, ThreadId, ThreadInfo, World};
+use conan_kernel::{Crew, Stopped, ThreadId, ThreadInfo, Unavailable, World};
 
 use crate::failure::{Failure, Holder, Panic, Stuck, Suspended, Waits};
 use crate::panics::{Keeping, Panics};
@@ -90,6 +91,7 @@ pub struct Stage {
     checks: Vec<Check>,
     /// A thread could not be started.
     refused: Option<String>,
+    ignores_component_panics: bool,
 }
 
 type Verified = Result<(), String>;
@@ -103,10 +105,49 @@ impl std::fmt::Debug for Check {
 }
 
 impl Stage {
+    fn open(schedule: Schedule, crew: &Arc<Crew>) -> Result<Self, Unavailable> {
+        let world = World::open(schedule.in_hand())?;
+        Ok(Self {
+            world: world.with_crew(crew),
+            keeping: Panics::keep(),
+            own: Vec::new(),
+            checks: Vec::new(),
+            refused: None,
+            ignores_component_panics: false,
+        })
+    }
+
+    /// Runs what has been set up.
+    fn verdict(mut self) -> Verdict<Failure> {
+        let failure = match self.refused {
+            None => {
+                let failure = self.run();
+                let mut races = self.world.races().into_iter();
+                let raced = races.next().map(|race| Failure::Raced(race.into()));
+                raced.or(failure)
+            }
+            Some(_) => None,
+        };
+        let is_exact = self.world.inexact().is_empty();
+        // A check may have been refused its thread.
+        if let Some(reason) = self.refused.take() {
+            return impossible(reason);
+        }
+        Verdict {
+            outcome: failure.map_or(Outcome::Passed, Outcome::Failed),
+            is_exact,
+        }
+    }
+
     /// Starts a thread of the program. It runs after the setup.
     pub fn spawn(&mut self, name: &str, job: impl FnOnce() + Send + 'static) {
         let panics: Panics = self.keeping.panics().clone();
-        match self.world.spawn(name, move || panics.catch(job)) {
+        let spawned = self.world.spawn(name, move || panics.catch(job));
+        self.has_spawned(name, spawned);
+    }
+
+    fn has_spawned(&mut self, name: &str, spawned: io::Result<ThreadId>) {
+        match spawned {
             Ok(thread) => self.own.push(thread),
             Err(error) => {
                 self.refused = Some(format!("thread {name} could not be started: {error}"));
@@ -119,19 +160,17 @@ impl Stage {
         self.checks.push(Check(Box::new(check)));
     }
 
-    fn run(&mut self, program: &Threads<impl Fn(&mut Self)>) -> Option<Failure> {
+    fn run(&mut self) -> Option<Failure> {
         let others_go_on = match self.run_threads() {
             Ok(others_go_on) => others_go_on,
             Err(Stopped::OutOfSteps) => {
-                return self
-                    .panic(program)
-                    .or(Some(Failure::Endless(self.world.steps())));
+                return self.panic().or(Some(Failure::Endless(self.world.steps())));
             }
             Err(_) => false,
         };
-        self.panic(program)
+        self.panic()
             .or_else(|| self.suspended(others_go_on))
-            .or_else(|| self.run_checks(program))
+            .or_else(|| self.run_checks())
     }
 
     /// Lets the threads run until the program's own have ended, or nothing can
@@ -167,7 +206,7 @@ impl Stage {
         threads.into_iter().filter(|info| own.contains(&info.id))
     }
 
-    fn panic(&self, program: &Threads<impl Fn(&mut Self)>) -> Option<Failure> {
+    fn panic(&self) -> Option<Failure> {
         let caught = self.keeping.caught();
         if caught.is_empty() {
             return None;
@@ -179,7 +218,7 @@ impl Stage {
             let counts = if is_own {
                 caught.has_escaped
             } else {
-                !program.ignores_component_panics
+                !self.ignores_component_panics
             };
             counts.then(|| Panic {
                 thread: info.name.clone(),
@@ -228,7 +267,7 @@ impl Stage {
     }
 
     /// Each on a thread of its own: it may find a lock that nobody gives back.
-    fn run_checks(&mut self, program: &Threads<impl Fn(&mut Self)>) -> Option<Failure> {
+    fn run_checks(&mut self) -> Option<Failure> {
         for Check(check) in std::mem::take(&mut self.checks) {
             let wrong = Arc::new(Mutex::new(None));
             let out = Arc::clone(&wrong);
@@ -238,7 +277,7 @@ impl Stage {
             });
             let failure = match self.run_threads() {
                 Err(_) => Some(Failure::Endless(self.world.steps())),
-                Ok(others_go_on) => self.panic(program).or_else(|| self.suspended(others_go_on)),
+                Ok(others_go_on) => self.panic().or_else(|| self.suspended(others_go_on)),
             };
             let wrong = wrong.lock().unwrap_or_else(PoisonError::into_inner).take();
             if let Some(failure) = failure.or(wrong.map(Failure::Wrong)) {
@@ -253,37 +292,14 @@ impl<S: Fn(&mut Stage)> Program for Threads<S> {
     type Failure = Failure;
 
     fn execute(&self, schedule: Schedule) -> Verdict<Failure> {
-        let world = match World::open(schedule.in_hand()) {
-            Ok(world) => world.with_crew(&self.crew),
+        let mut stage = match Stage::open(schedule, &self.crew) {
+            Ok(stage) => stage,
             Err(reason) => return impossible(reason.to_string()),
         };
-        let mut stage = Stage {
-            world,
-            keeping: Panics::keep(),
-            own: Vec::new(),
-            checks: Vec::new(),
-            refused: None,
-        };
+        stage.ignores_component_panics = self.ignores_component_panics;
         stage.world.limit_steps(self.steps);
         (self.setup)(&mut stage);
-        let failure = match stage.refused {
-            None => {
-                let failure = stage.run(self);
-                let mut races = stage.world.races().into_iter();
-                let raced = races.next().map(|race| Failure::Raced(race.into()));
-                raced.or(failure)
-            }
-            Some(_) => None,
-        };
-        let is_exact = stage.world.inexact().is_empty();
-        // A check may have been refused its thread.
-        if let Some(reason) = stage.refused {
-            return impossible(reason);
-        }
-        Verdict {
-            outcome: failure.map_or(Outcome::Passed, Outcome::Failed),
-            is_exact,
-        }
+        stage.verdict()
     }
 
     fn are_alike(&self, one: &Failure, other: &Failure) -> bool {

@@ -5,7 +5,7 @@ use std::sync::atomic::Ordering;
 use std::{io, thread};
 
 use crate::aboard::Aboard;
-use crate::crew::{self, Crew};
+use crate::crew::{self, Crew, Job};
 use crate::fine::Race;
 use crate::handover::{Slot, handover};
 use crate::interpose::{await_begin, enter_managed, real_clock};
@@ -114,6 +114,12 @@ impl World {
         name: &str,
         job: impl FnOnce() + Send + 'static,
     ) -> io::Result<ThreadId> {
+        self.spawn_job(name, Box::new(job))
+    }
+
+    /// The same for what no longer shows its type: all that follows is compiled
+    /// once, and not for each job.
+    fn spawn_job(&mut self, name: &str, job: Job) -> io::Result<ThreadId> {
         let Some(crew) = self.crew.clone() else {
             return self.start(name, |slot| {
                 move || {
@@ -123,7 +129,7 @@ impl World {
             });
         };
         if let Some((name, slot)) = crew.take(name) {
-            slot.berth.give(Box::new(job));
+            slot.berth.give(job);
             let _inside = Inside::enter();
             let mut state = state::lock();
             state.enlist(slot, name);
@@ -131,7 +137,7 @@ impl World {
             return Ok(slot.id);
         }
         self.start(name, |slot| {
-            slot.berth.give(Box::new(job));
+            slot.berth.give(job);
             move || crew::serve(slot)
         })
     }
