@@ -10,10 +10,12 @@ mod place;
 mod process;
 mod report;
 mod scratch;
+mod simple;
 mod target;
 
 pub use place::{Place, place};
 pub use process::{LIMIT, Ran, Run, command};
 pub use report::Reports;
 pub use scratch::Scratch;
+pub use simple::{FINE, crate_with, failing};
 pub use target::{cargo, cargo_conan, conan, target, workspace};
