@@ -3,38 +3,8 @@
 
 use std::time::Duration;
 
-use conan_integration::{Ran, Run, Scratch, place};
+use conan_integration::{Run, crate_with, json, place, result, results};
 use serde_json::Value;
-
-fn crate_with(name: &str, dependencies: &str, library: &str) -> Scratch {
-    let scratch = Scratch::empty(name, name);
-    let manifest = format!(
-        "[package]\nname = \"CRATE\"\nversion = \"0.1.0\"\nedition = \"2024\"\n\n{dependencies}"
-    );
-    scratch.write("Cargo.toml", &manifest);
-    scratch.write("src/lib.rs", library);
-    scratch
-}
-
-/// The tests of a crate, as `--message-format json` has them.
-fn results(scratch: &Scratch) -> (Ran, Vec<Value>) {
-    let words = ["test", "--message-format", "json", "--lib"];
-    let ran = scratch.conan().args(words).ran();
-    let values = ran.stdout.lines().map(|line| {
-        let value: Result<Value, _> = serde_json::from_str(line);
-        value.unwrap_or_else(|error| panic!("{line:?} is not JSON ({error}); {ran}"))
-    });
-    let tests = values.filter(|value| value.get("totals").is_none());
-    let tests = tests.collect();
-    (ran, tests)
-}
-
-#[track_caller]
-fn result<'r>(tests: &'r [Value], name: &str) -> &'r Value {
-    let name = format!("tests::{name}");
-    let found = tests.iter().find(|test| test["test"] == name.as_str());
-    found.unwrap_or_else(|| panic!("{name} has not run: {tests:#?}"))
-}
 
 /// That a test has this verdict, after so many seconds of virtual time, and
 /// that nothing else had a part in it.
@@ -373,7 +343,8 @@ mod tests {
 #[test]
 fn sockets_and_pipes_of_std_are_in_virtual_time() {
     let scratch = crate_with("io_of_std", "", STD);
-    let (ran, tests) = results(&scratch);
+    let ran = json(&scratch, &[]);
+    let (tests, _) = results(&ran);
     ran.exits_with(101);
     is_exact(&tests, "a_time_out_and_an_answer", "passed", 3600);
     is_exact(&tests, "a_connection_with_a_time_out", "passed", 0);
@@ -400,7 +371,8 @@ fn sockets_and_pipes_of_std_are_in_virtual_time() {
 fn a_runtime_of_tokio_is_in_virtual_time() {
     let dependencies = "[dependencies]\ntokio = { version = \"1\", features = [\"full\"] }\n";
     let scratch = crate_with("io_of_tokio", dependencies, TOKIO);
-    let (ran, tests) = results(&scratch);
+    let ran = json(&scratch, &[]);
+    let (tests, _) = results(&ran);
     ran.exits_with(101);
     let passes = [
         ("an_hour_on_one_thread", 3600),
@@ -426,7 +398,7 @@ fn a_runtime_of_tokio_is_in_virtual_time() {
     assert!(test.contains(&format!("src/lib.rs:{line}:")), "{test}");
 
     // The same course of events every time.
-    let (_, again) = results(&scratch);
+    let (again, _) = results(&json(&scratch, &[]));
     for test in tests.iter().filter(|test| test["exact"] == true) {
         let name = test["test"].as_str().expect("a name");
         let name = name.strip_prefix("tests::").expect("all are in there");
