@@ -8,9 +8,46 @@ use conan_preload::{Cause, Hang, Suspended};
 /// Callers that are shown, at most.
 const CALLERS: usize = 4;
 
+/// The threads in words, and who of them wait for each other.
+pub(super) fn text(hang: &Hang) -> String {
+    let mut text: String = blocks(hang).iter().map(Block::text).collect();
+    for (index, thread) in hang.threads.iter().enumerate() {
+        // Each of them is in it: it is told once.
+        if thread.cycle.first() == Some(&index) && thread.cycle.iter().min() == Some(&index) {
+            text.push_str(&cycle(hang, &thread.cycle));
+        }
+    }
+    text
+}
+
+/// `a` waits for `b`, which waits for `a`.
+fn cycle(hang: &Hang, threads: &[usize]) -> String {
+    let names = threads.iter().chain(threads.first());
+    let mut names = names.map(|&thread| named(name(hang, thread)));
+    let first = names.next().unwrap_or_default();
+    let rest: Vec<_> = names.map(|name| format!("waits for {name}")).collect();
+    format!(
+        "they wait for each other: {first} {}\n",
+        rest.join(", which ")
+    )
+}
+
+fn name(hang: &Hang, thread: usize) -> Option<&str> {
+    hang.threads.get(thread)?.name.as_deref()
+}
+
+/// A thread as sentences begin with it.
+pub(super) fn named(name: Option<&str>) -> String {
+    match name {
+        Some(name) => format!("thread `{name}`"),
+        None => "an unnamed thread".to_owned(),
+    }
+}
+
 /// One block for each thread; the harness's own only if there is no other.
 pub(super) fn blocks(hang: &Hang) -> Vec<Block> {
-    let blocks: Vec<_> = hang.threads.iter().map(Block::of).collect();
+    let block = |thread| Block::of(thread, hang);
+    let blocks: Vec<_> = hang.threads.iter().map(block).collect();
     let is_harness = |block: &Block| block.is_harness;
     if blocks.iter().all(is_harness) {
         return blocks;
@@ -28,6 +65,11 @@ pub(super) struct Block {
     pub(super) thread: Option<String>,
     /// What it is in: `std::sync::Mutex::lock`.
     pub(super) what: String,
+    /// The threads of which one may hold the lock that it waits for, by their
+    /// names.
+    pub(super) held_by: Vec<Option<String>>,
+    /// The way over those that it waits for back to itself.
+    pub(super) cycle: Vec<Option<String>>,
     /// Where the user's code called that: `src/lib.rs:7:9`, and in which
     /// function; then the callers of that.
     pub(super) places: Vec<(String, String)>,
@@ -35,7 +77,11 @@ pub(super) struct Block {
 }
 
 impl Block {
-    fn of(thread: &Suspended) -> Self {
+    fn of(thread: &Suspended, hang: &Hang) -> Self {
+        let names = |threads: &[usize]| {
+            let names = threads.iter().map(|&thread| name(hang, thread));
+            names.map(|name| name.map(str::to_owned)).collect()
+        };
         let frames = frames(&thread.backtrace);
         let is_harness = frames
             .iter()
@@ -67,18 +113,23 @@ impl Block {
         Self {
             thread: thread.name.clone(),
             what,
+            held_by: names(&thread.held_by),
+            cycle: names(&thread.cycle),
             places: places.collect(),
             is_harness,
         }
     }
 
     /// As text, a line for each place.
-    pub(super) fn text(&self) -> String {
-        let thread = match &self.thread {
-            Some(name) => format!("thread `{name}`"),
-            None => "an unnamed thread".to_owned(),
-        };
-        let mut text = format!("{thread} is suspended for good: {}\n", self.what);
+    fn text(&self) -> String {
+        let thread = named(self.thread.as_deref());
+        let mut text = format!("{thread} is suspended for good: {}", self.what);
+        let holders = self.held_by.iter();
+        let holders: Vec<_> = holders.map(|name| named(name.as_deref())).collect();
+        if !holders.is_empty() {
+            let _ = write!(text, ", held by {}", holders.join(" or "));
+        }
+        text.push('\n');
         for (place, function) in &self.places {
             let _ = writeln!(text, "    at {place} in {function}");
         }
@@ -305,6 +356,36 @@ mod tests {
     }
 
     #[test]
+    fn who_holds_a_lock_is_told_and_a_cycle_once() {
+        let thread = |name: Option<&str>, held_by: &[usize], cycle: &[usize]| Suspended {
+            name: name.map(str::to_owned),
+            cause: Cause::Wake,
+            waited: Duration::ZERO,
+            held_by: held_by.to_vec(),
+            cycle: cycle.to_vec(),
+            backtrace: String::new(),
+        };
+        let hang = Hang {
+            is_alive: false,
+            threads: vec![
+                thread(Some("main"), &[], &[]),
+                thread(Some("left"), &[2], &[1, 2]),
+                thread(None, &[1], &[2, 1]),
+                thread(Some("third"), &[1, 2], &[]),
+            ],
+        };
+        assert_eq!(
+            text(&hang),
+            "thread `main` is suspended for good: waits\n\
+             thread `left` is suspended for good: waits, held by an unnamed thread\n\
+             an unnamed thread is suspended for good: waits, held by thread `left`\n\
+             thread `third` is suspended for good: waits, held by thread `left` or an unnamed thread\n\
+             they wait for each other: thread `left` waits for an unnamed thread, \
+             which waits for thread `left`\n"
+        );
+    }
+
+    #[test]
     fn a_block_has_what_it_is_in_the_line_and_the_callers() {
         let backtrace = "   0: conan_preload::state::block\n   1: syscall\n   \
             2: std::sys::pal::unix::futex::futex_wait\n             at /rustc/1/library/std/src/futex.rs:73:21\n   \
@@ -316,15 +397,16 @@ mod tests {
             name: Some("left".to_owned()),
             cause: Cause::Wake,
             waited: Duration::ZERO,
+            held_by: Vec::new(),
+            cycle: Vec::new(),
             backtrace: backtrace.to_owned(),
         };
         let hang = Hang {
             is_alive: false,
             threads: vec![thread],
         };
-        let text: String = blocks(&hang).iter().map(Block::text).collect();
         assert_eq!(
-            text,
+            text(&hang),
             "thread `left` is suspended for good: std::sync::Mutex::lock\n    \
              at src/lib.rs:12:20 in bank::transfer\n    \
              at src/lib.rs:30:9 in bank::tests::both_ways::{closure#0}\n"
