@@ -43,6 +43,7 @@ unsafe extern "C" {
 /// What is wanted of the executable.
 struct Found {
     base: usize,
+    end: usize,
     statics: Vec<Range<usize>>,
     locals: Range<usize>,
 }
@@ -50,6 +51,7 @@ struct Found {
 fn look() -> Found {
     let mut found = Found {
         base: 0,
+        end: 0,
         statics: Vec::new(),
         locals: 0..0,
     };
@@ -70,6 +72,10 @@ unsafe extern "C" fn visit(object: *const Object, _: usize, found: *mut c_void) 
     found.base = object.base;
     for header in headers {
         let size = header.size as usize;
+        if header.kind == LOADED {
+            let start = object.base + header.address as usize;
+            found.end = found.end.max(start + size);
+        }
         if header.kind == LOADED && header.flags & WRITABLE != 0 {
             let start = object.base + header.address as usize;
             found.statics.push(start..start + size);
@@ -86,6 +92,12 @@ unsafe extern "C" fn visit(object: *const Object, _: usize, found: *mut c_void) 
 pub(crate) fn base() -> usize {
     static BASE: OnceLock<usize> = OnceLock::new();
     *BASE.get_or_init(|| look().base)
+}
+
+/// Where it ends.
+#[cfg(target_arch = "x86_64")]
+pub(crate) fn end() -> usize {
+    look().end
 }
 
 /// True for an address of a static variable of the executable. A lock there,

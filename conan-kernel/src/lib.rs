@@ -43,6 +43,7 @@ mod schedule;
 mod selfcheck;
 mod state;
 mod time;
+mod trap;
 mod watchdog;
 mod world;
 

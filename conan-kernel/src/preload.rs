@@ -37,6 +37,7 @@ use crate::me::Inside;
 use crate::process::{self, Hang, account, manage_process};
 use crate::schedule::{Fifo, Strategy};
 use crate::state::{Cause, Reason, ThreadId, ThreadInfo};
+use crate::trap;
 use crate::world::World;
 
 /// Makes a shared library of the crate that says this: [`loaded`] is called
@@ -132,6 +133,7 @@ pub fn loaded<S: Strategy + 'static>(
         return;
     };
     let path = PATH.get_or_init(|| PathBuf::from(path));
+    trap::prepare();
     let managed = match env::var_os(SCHEDULE) {
         None => {
             hide();

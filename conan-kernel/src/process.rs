@@ -264,7 +264,7 @@ impl State {
     /// comes with time: as they have used processor time, so that each of them
     /// has asked often since the last hand-over. Nothing if some do not.
     fn haste(&mut self, switches: &mut u32) -> Option<u64> {
-        if !self.polls() || self.timers.is_empty() {
+        if !self.polls() || self.next_deadline().is_none() {
             return None;
         }
         let now = SWITCHES.load(Ordering::Relaxed);

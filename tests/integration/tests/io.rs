@@ -340,6 +340,98 @@ mod tests {
 }
 "#;
 
+/// smol's system calls do not go through libc, and its timer is a descriptor.
+const SMOL: &str = r#"
+#[cfg(test)]
+mod tests {
+    use std::time::{Duration, Instant};
+
+    use smol::Timer;
+    use smol::future::FutureExt;
+    use smol::io::{AsyncReadExt, AsyncWriteExt};
+    use smol::net::{TcpListener, TcpStream};
+    use smol::stream::StreamExt;
+
+    const HOUR: Duration = Duration::from_secs(3600);
+
+    #[test]
+    fn a_timer_of_an_hour() {
+        smol::block_on(async {
+            let begun = Instant::now();
+            Timer::after(HOUR).await;
+            assert_eq!(begun.elapsed().as_secs(), 3600);
+        });
+    }
+
+    #[test]
+    fn a_day_of_ticks() {
+        let ticks = smol::block_on(Timer::interval(HOUR).take(24).count());
+        assert_eq!(ticks, 24);
+    }
+
+    #[test]
+    fn an_hour_of_blocking() {
+        smol::block_on(smol::unblock(|| std::thread::sleep(HOUR)));
+    }
+
+    #[test]
+    fn an_echo_after_an_hour() {
+        smol::block_on(async {
+            let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+            let address = listener.local_addr().unwrap();
+            let server = smol::spawn(async move {
+                let (mut stream, _) = listener.accept().await.unwrap();
+                let mut byte = [0];
+                stream.read_exact(&mut byte).await.unwrap();
+                Timer::after(HOUR).await;
+                stream.write_all(&byte).await.unwrap();
+            });
+            let mut stream = TcpStream::connect(address).await.unwrap();
+            stream.write_all(b"x").await.unwrap();
+            let mut byte = [0];
+            let answer = async { stream.read_exact(&mut byte).await.is_ok() };
+            let limit = async { Timer::after(HOUR / 2).await; false };
+            assert!(!answer.or(limit).await);
+            stream.read_exact(&mut byte).await.unwrap();
+            assert_eq!(&byte, b"x");
+            server.await;
+        });
+    }
+
+    #[test]
+    fn a_limit_that_is_too_short() {
+        let limit = async { Timer::after(Duration::from_secs(1)).await; false };
+        let work = async { Timer::after(HOUR).await; true };
+        assert!(smol::block_on(work.or(limit)));
+    }
+
+    #[test]
+    fn nobody_connects() {
+        smol::block_on(async {
+            let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+            drop(listener.accept().await);
+        });
+    }
+}
+"#;
+
+#[test]
+fn a_runtime_of_smol_is_in_virtual_time() {
+    let scratch = crate_with("io_of_smol", "[dependencies]\nsmol = \"2\"\n", SMOL);
+    let ran = json(&scratch, &[]);
+    let (tests, _) = results(&ran);
+    ran.exits_with(101);
+    is_exact(&tests, "a_timer_of_an_hour", "passed", 3600);
+    is_exact(&tests, "a_day_of_ticks", "passed", 24 * 3600);
+    is_exact(&tests, "an_hour_of_blocking", "passed", 3600);
+    is_exact(&tests, "an_echo_after_an_hour", "passed", 3600);
+    is_exact(&tests, "a_limit_that_is_too_short", "failed", 1);
+    is_exact(&tests, "nobody_connects", "hung", 0);
+    let test = result(&tests, "nobody_connects").to_string();
+    let line = place(SMOL, "fn nobody_connects").line + 1;
+    assert!(test.contains(&format!("src/lib.rs:{line}:")), "{test}");
+}
+
 #[test]
 fn sockets_and_pipes_of_std_are_in_virtual_time() {
     let scratch = crate_with("io_of_std", "", STD);

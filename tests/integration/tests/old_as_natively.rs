@@ -451,6 +451,141 @@ fn processor_time_is_of_work_not_of_sleep() {
 }
 "#;
 
+/// System calls by the instruction itself, past libc and whatever takes its
+/// place.
+const PAST_LIBC: &str = r#"#![cfg(all(test, target_arch = "x86_64"))]
+
+use std::time::{Duration, Instant};
+
+unsafe fn call(number: isize, args: [usize; 4]) -> isize {
+    let result;
+    unsafe {
+        std::arch::asm!(
+            "syscall",
+            inlateout("rax") number => result,
+            in("rdi") args[0],
+            in("rsi") args[1],
+            in("rdx") args[2],
+            in("r10") args[3],
+            lateout("rcx") _,
+            lateout("r11") _,
+            options(nostack),
+        );
+    }
+    result
+}
+
+unsafe extern "C" {
+    fn pthread_sigmask(how: i32, new: *const u64, old: *mut u64) -> i32;
+    fn waitpid(process: i32, status: *mut i32, options: i32) -> i32;
+    fn raise(number: i32) -> i32;
+    fn __errno_location() -> *mut i32;
+}
+
+#[test]
+fn a_sleep_takes_its_time() {
+    let begun = Instant::now();
+    let second = [1_u64, 0];
+    assert_eq!(unsafe { call(35, [second.as_ptr() as usize, 0, 0, 0]) }, 0);
+    assert_eq!(unsafe { call(230, [1, 0, second.as_ptr() as usize, 0]) }, 0);
+    assert!(begun.elapsed() >= Duration::from_secs(2));
+}
+
+#[test]
+fn one_that_waits_lets_the_others_go_on() {
+    let mut pair = [0_i32; 2];
+    assert_eq!(unsafe { call(22, [pair.as_mut_ptr() as usize, 0, 0, 0]) }, 0);
+    let [reads, writes] = pair.map(|number| number as usize);
+    let reader = std::thread::spawn(move || {
+        let mut byte = 0_u8;
+        let count = unsafe { call(0, [reads, &raw mut byte as usize, 1, 0]) };
+        (count, byte)
+    });
+    std::thread::sleep(Duration::from_millis(100));
+    assert_eq!(unsafe { call(1, [writes, b"x".as_ptr() as usize, 1, 0]) }, 1);
+    assert_eq!(reader.join().unwrap(), (1, b'x'));
+    for number in [reads, writes] {
+        assert_eq!(unsafe { call(3, [number, 0, 0, 0]) }, 0);
+    }
+}
+
+#[test]
+fn errors_are_results_and_leave_errno_alone() {
+    unsafe { *__errno_location() = 42 };
+    let mut byte = 0_u8;
+    assert_eq!(unsafe { call(0, [999, &raw mut byte as usize, 1, 0]) }, -9);
+    assert_eq!(unsafe { call(500_000, [0; 4]) }, -38);
+    assert_eq!(unsafe { *__errno_location() }, 42);
+}
+
+#[test]
+fn a_signal_that_is_blocked_stays_so() {
+    let (user_1, mut after) = (1_u64 << 9, [0_u64; 16]);
+    assert_eq!(unsafe { call(14, [0, &raw const user_1 as usize, 0, 8]) }, 0);
+    unsafe { pthread_sigmask(0, std::ptr::null(), after.as_mut_ptr()) };
+    assert_eq!(after[0] & user_1, user_1);
+    assert_eq!(unsafe { call(14, [1, &raw const user_1 as usize, 0, 8]) }, 0);
+}
+
+#[test]
+fn all_signals_may_be_blocked() {
+    let (all, mut before) = ([u64::MAX; 16], [0_u64; 16]);
+    for how in [0, 2] {
+        unsafe { pthread_sigmask(how, all.as_ptr(), before.as_mut_ptr()) };
+        assert!(unsafe { call(39, [0; 4]) } > 0);
+        unsafe { pthread_sigmask(2, before.as_ptr(), std::ptr::null_mut()) };
+    }
+    assert_eq!(unsafe { call(14, [0, all.as_ptr() as usize, 0, 8]) }, 0);
+    assert!(unsafe { call(39, [0; 4]) } > 0);
+    unsafe { pthread_sigmask(2, before.as_ptr(), std::ptr::null_mut()) };
+}
+
+#[test]
+fn a_child_begins_where_it_was_born() {
+    let child = unsafe { call(57, [0; 4]) };
+    if child == 0 {
+        unsafe { call(231, [7, 0, 0, 0]) };
+    }
+    let mut status = 0;
+    assert_eq!(unsafe { waitpid(child as i32, &mut status, 0) }, child as i32);
+    assert_eq!(status >> 8 & 0xff, 7, "{status:x}");
+}
+
+#[test]
+fn the_signal_that_it_is_done_with_ends_the_process() {
+    unsafe { raise(31) };
+}
+"#;
+
+#[test]
+fn system_calls_past_libc_come_out_as_natively() {
+    let scratch = crate_with("past_libc", "", PAST_LIBC);
+    let in_time = |clock| results(&json(&scratch, &["--clock", clock])).0;
+    let (natively, here) = (in_time("wall"), in_time("virtual"));
+    assert_eq!(natively.len(), here.len());
+    for test in &here {
+        let name = test["test"].as_str().expect("a name");
+        let expected = &result(&natively, name)["verdict"];
+        assert_eq!(&test["verdict"], expected, "{test:#}");
+        let ends = name == "the_signal_that_it_is_done_with_ends_the_process";
+        assert_eq!(expected, if ends { "failed" } else { "passed" }, "{name}");
+    }
+    if cfg!(target_arch = "x86_64") {
+        for name in [
+            "a_sleep_takes_its_time",
+            "one_that_waits_lets_the_others_go_on",
+        ] {
+            let test = result(&here, name);
+            assert_eq!(test["exact"], true, "{test:#}");
+        }
+        let slept = result(&here, "a_sleep_takes_its_time");
+        assert_eq!(
+            slept["virtual_ns"].as_u64().map(|ns| ns / 1_000_000_000),
+            Some(2)
+        );
+    }
+}
+
 #[test]
 fn what_a_program_does_with_the_system_comes_out_as_natively() {
     let scratch = crate_with("system", "", SYSTEM);
