@@ -446,6 +446,8 @@ struct Ran {
 fn settled<'c>(command: &'c mut Command, folder: &Path) -> &'c mut Command {
     command
         .env("CARGO_TARGET_DIR", folder.join("target"))
+        // Whose panics print no backtraces is not taken to print one.
+        .env_remove("RUST_BACKTRACE")
         .env_remove("CARGO_NET_OFFLINE")
 }
 
