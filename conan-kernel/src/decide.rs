@@ -271,6 +271,13 @@ impl State {
         if self.next_deadline().is_none_or(|first| first > self.now) {
             return false;
         }
+        if self.expire_timers() {
+            return true;
+        }
+        let first = self.timers.keys().next();
+        if first.is_none_or(|&(first, _)| first > self.now) {
+            return false;
+        }
         let index = if self.deciding.is_fixed {
             0
         } else {

@@ -45,6 +45,7 @@ unsafe extern "C" {
 /// What is wanted of the executable.
 struct Found {
     base: usize,
+    end: usize,
     statics: Vec<Range<usize>>,
     locals: Range<usize>,
     code: Range<usize>,
@@ -53,6 +54,7 @@ struct Found {
 fn look() -> Found {
     let mut found = Found {
         base: 0,
+        end: 0,
         statics: Vec::new(),
         locals: 0..0,
         code: 0..0,
@@ -75,6 +77,9 @@ unsafe extern "C" fn visit(object: *const Object, _: usize, found: *mut c_void) 
     for header in headers {
         let size = header.size as usize;
         let start = object.base + header.address as usize;
+        if header.kind == LOADED {
+            found.end = found.end.max(start + size);
+        }
         if header.kind == LOADED && header.flags & WRITABLE != 0 {
             found.statics.push(start..start + size);
         } else if header.kind == LOADED && header.flags == READABLE | EXECUTABLE {
@@ -92,6 +97,12 @@ unsafe extern "C" fn visit(object: *const Object, _: usize, found: *mut c_void) 
 pub(crate) fn base() -> usize {
     static BASE: OnceLock<usize> = OnceLock::new();
     *BASE.get_or_init(|| look().base)
+}
+
+/// Where it ends.
+#[cfg(target_arch = "x86_64")]
+pub(crate) fn end() -> usize {
+    look().end
 }
 
 /// True for an address of a static variable of the executable. A lock there,

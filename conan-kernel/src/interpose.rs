@@ -60,7 +60,7 @@ pub(crate) fn libc_result(result: isize) -> c_long {
 /// libc's `syscall`. Variadic there; on the supported processors integer
 /// arguments of a variadic call arrive in the same registers.
 #[unsafe(no_mangle)]
-unsafe extern "C" fn syscall(
+pub(crate) unsafe extern "C" fn syscall(
     number: c_long,
     a0: usize,
     a1: usize,
@@ -87,7 +87,7 @@ unsafe extern "C" fn syscall(
 }
 
 #[unsafe(no_mangle)]
-extern "C" fn sched_yield() -> c_int {
+pub(crate) extern "C" fn sched_yield() -> c_int {
     crate::selfcheck::SEEN_YIELD.store(true, Ordering::Relaxed);
     match me::managed() {
         Some(slot) => {
@@ -100,7 +100,7 @@ extern "C" fn sched_yield() -> c_int {
 }
 
 #[unsafe(no_mangle)]
-unsafe extern "C" fn clock_gettime(clock: c_int, result: *mut Timespec) -> c_int {
+pub(crate) unsafe extern "C" fn clock_gettime(clock: c_int, result: *mut Timespec) -> c_int {
     crate::selfcheck::SEEN_CLOCK.store(true, Ordering::Relaxed);
     let is_ours = matches!(clock, CLOCK_MONOTONIC | CLOCK_REALTIME);
     if is_ours && let Some(slot) = me::managed() {
@@ -126,7 +126,10 @@ pub(crate) fn real_clock(clock: c_int) -> u64 {
 }
 
 #[unsafe(no_mangle)]
-unsafe extern "C" fn nanosleep(request: *const Timespec, remaining: *mut Timespec) -> c_int {
+pub(crate) unsafe extern "C" fn nanosleep(
+    request: *const Timespec,
+    remaining: *mut Timespec,
+) -> c_int {
     // SAFETY: the caller's own call, which is this special case of the other.
     let error = unsafe { clock_nanosleep(CLOCK_MONOTONIC, 0, request, remaining) };
     if error == 0 {
@@ -136,7 +139,7 @@ unsafe extern "C" fn nanosleep(request: *const Timespec, remaining: *mut Timespe
 }
 
 #[unsafe(no_mangle)]
-unsafe extern "C" fn clock_nanosleep(
+pub(crate) unsafe extern "C" fn clock_nanosleep(
     clock: c_int,
     flags: c_int,
     request: *const Timespec,

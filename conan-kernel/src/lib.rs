@@ -46,6 +46,7 @@ mod spins;
 mod stack;
 mod state;
 mod time;
+mod trap;
 mod watchdog;
 mod world;
 

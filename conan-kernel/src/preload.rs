@@ -13,11 +13,15 @@
 //! thread consumer
 //! cause futex
 //! since 1200
+//! held 1
+//! cycle 0 1
 //! |   0: conan_kernel::handover::Slot::look_at_own_stack
 //! ```
 //!
 //! `virtual` is in nanoseconds. After `hang` there is a block for each thread,
-//! with its backtrace. If the process cannot be managed, the file has but a
+//! with its backtrace; `held` has the threads of which one may hold the lock
+//! that it waits for, `cycle` those on the way back to itself, by the numbers
+//! of their blocks. If the process cannot be managed, the file has but a
 //! line `unavailable` with the reason. What `CONAN_PRELOAD_SCHEDULE` asks for
 //! is the library's own affair, and so are the lines about it. If it asks for
 //! something that cannot be, the file has but a line `refused` with the reason,
@@ -32,22 +36,23 @@ use std::sync::OnceLock;
 use crate::me::Inside;
 use crate::process::{self, Hang, account, manage_process};
 use crate::schedule::{Fifo, Strategy};
-use crate::state::{Cause, Reason, ThreadInfo};
+use crate::state::{Cause, Reason, ThreadId, ThreadInfo};
+use crate::trap;
 use crate::world::World;
 
 /// Makes a shared library of the crate that says this: [`loaded`] is called
-/// before the process's `main`, with the function that makes a plan, and
-/// [`ended`] at its end.
+/// before the process's `main`, with the function that makes a plan and the one
+/// that looks closer at a hang, and [`ended`] at its end.
 #[macro_export]
 macro_rules! preload_entry {
-    ($plan:path) => {
+    ($plan:path, $relations:path) => {
         #[used]
         // SAFETY: libc calls what is here when the library has been loaded,
         // after its own preparations and before `main`.
         #[unsafe(link_section = ".init_array")]
         static LOADED: extern "C" fn() = {
             extern "C" fn loaded() {
-                $crate::preload::loaded($plan);
+                $crate::preload::loaded($plan, $relations);
             }
             loaded
         };
@@ -83,7 +88,7 @@ const FAILED: i32 = 101;
 /// The exit code of a process that was asked for the impossible.
 const REFUSED: i32 = 2;
 
-/// Threads whose backtraces are taken, at most: each takes a moment.
+/// Threads that are looked at closer, at most: each backtrace takes a moment.
 const MANY: usize = 64;
 
 /// Where the account goes.
@@ -101,14 +106,34 @@ pub struct Plan<S> {
     pub account: Box<dyn Fn() -> String + Send + Sync>,
 }
 
+/// What stands between a blocked thread and others. The kernel sees that a
+/// thread waits at an address; that it is a lock's, somebody else must know.
+pub struct Relation {
+    /// The thread.
+    pub thread: ThreadId,
+    /// Its stack, if it was taken.
+    pub backtrace: Option<String>,
+    /// One of these may hold the lock that it waits for.
+    pub held_by: Vec<ThreadId>,
+    /// The way over those that it waits for back to itself, who is the first;
+    /// empty if there is none.
+    pub cycle: Vec<ThreadId>,
+}
+
 /// To be called when the library has been loaded, by the only thread of the
 /// process. Takes the process over if it was asked for. `plan` makes a plan of
-/// what the environment asks for, or says why it cannot.
-pub fn loaded<S: Strategy + 'static>(plan: impl FnOnce(&str) -> Result<Plan<S>, String>) {
+/// what the environment asks for, or says why it cannot. `relations` is asked
+/// when the process hangs, unless it has very many threads.
+pub fn loaded<S: Strategy + 'static>(
+    plan: impl FnOnce(&str) -> Result<Plan<S>, String>,
+    relations: fn(&World) -> Vec<Relation>,
+) {
+    let hung = move |world: &World, hang| hung(world, hang, relations);
     let Some(path) = env::var_os(ACCOUNT) else {
         return;
     };
     let path = PATH.get_or_init(|| PathBuf::from(path));
+    trap::prepare();
     let managed = match env::var_os(SCHEDULE) {
         None => {
             hide();
@@ -191,7 +216,7 @@ fn text() -> String {
     text
 }
 
-fn hung(world: &World, hang: Hang) -> i32 {
+fn hung(world: &World, hang: Hang, relations: fn(&World) -> Vec<Relation>) -> i32 {
     let mut text = text();
     let what = match hang {
         Hang::Blocked => "blocked",
@@ -199,20 +224,7 @@ fn hung(world: &World, hang: Hang) -> i32 {
         Hang::Ticking => "ticking",
     };
     let _ = writeln!(text, "hang {what}");
-    let threads = world.threads();
-    let alive = threads.iter().filter(|thread| !thread.is_finished);
-    for (index, thread) in alive.enumerate() {
-        let _ = writeln!(text, "thread {}", one_line(thread.name.as_deref()));
-        let _ = writeln!(text, "cause {}", cause(thread, &threads));
-        if let Some(blocked) = thread.blocked {
-            let since = world.now().saturating_sub(blocked.since);
-            let _ = writeln!(text, "since {since}");
-        }
-        let backtrace = (index < MANY).then(|| world.backtrace(thread.id)).flatten();
-        for line in backtrace.iter().flat_map(|text| text.lines()) {
-            let _ = writeln!(text, "|{line}");
-        }
-    }
+    text.push_str(&blocks(world, relations));
     if let Some(path) = PATH.get()
         && let Err(failure) = fs::write(path, &text)
     {
@@ -222,6 +234,52 @@ fn hung(world: &World, hang: Hang) -> i32 {
         ));
     }
     FAILED
+}
+
+/// A block for each thread that has not ended.
+fn blocks(world: &World, relations: fn(&World) -> Vec<Relation>) -> String {
+    let threads = world.threads();
+    let alive: Vec<_> = threads.iter().filter(|info| !info.is_finished).collect();
+    let mut relations = match alive.len() {
+        ..=MANY => relations(world),
+        _ => Vec::new(),
+    };
+    let mut text = String::new();
+    for (index, thread) in alive.iter().enumerate() {
+        let _ = writeln!(text, "thread {}", one_line(thread.name.as_deref()));
+        let _ = writeln!(text, "cause {}", cause(thread, &threads));
+        if let Some(blocked) = thread.blocked {
+            let since = world.now().saturating_sub(blocked.since);
+            let _ = writeln!(text, "since {since}");
+        }
+        let mut backtrace = None;
+        if let Some(relation) = relations.iter_mut().find(|it| it.thread == thread.id) {
+            text.push_str(&numbers("held", &relation.held_by, &alive));
+            text.push_str(&numbers("cycle", &relation.cycle, &alive));
+            backtrace = relation.backtrace.take();
+        }
+        if index < MANY {
+            backtrace = backtrace.or_else(|| world.backtrace(thread.id));
+        }
+        for line in backtrace.iter().flat_map(|text| text.lines()) {
+            let _ = writeln!(text, "|{line}");
+        }
+    }
+    text
+}
+
+/// A line with the numbers of these threads' blocks; nothing if there are none.
+fn numbers(key: &str, threads: &[ThreadId], alive: &[&ThreadInfo]) -> String {
+    let number = |id: &ThreadId| alive.iter().position(|info| info.id == *id);
+    let mut line = String::new();
+    for number in threads.iter().filter_map(number) {
+        let _ = write!(line, " {number}");
+    }
+    if line.is_empty() {
+        line
+    } else {
+        format!("{key}{line}\n")
+    }
 }
 
 fn cause(thread: &ThreadInfo, threads: &[ThreadInfo]) -> String {

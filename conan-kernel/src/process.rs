@@ -16,7 +16,7 @@ use crate::schedule::Strategy;
 use crate::selfcheck::{Unavailable, available};
 use crate::state::{self, ANY_MANAGED, BELL, Phase, Reason, SWITCHES, State};
 use crate::time::CLOCK_MONOTONIC;
-use crate::watchdog::{PERIOD_NS, time_used};
+use crate::watchdog::{PERIOD_NS, is_running, time_used};
 use crate::world::World;
 
 /// Threads that do nothing but yield for so long of virtual time, with no
@@ -36,9 +36,12 @@ const YIELD_PAUSE_NS: u64 = 100_000;
 /// nobody run, those outside neither.
 const STARVED_NS: u64 = 100_000_000;
 
-/// The same while all threads outside poll: that they ask is what counts, and on
-/// a busy machine they may not get to it for long.
+/// The same while all threads outside poll: that they ask is what counts.
 const NOT_ASKED_NS: u64 = 5_000_000;
+
+/// How long one that polls may be kept from it by a busy machine, in
+/// nanoseconds of real time, before time passes all the same.
+const LONG_STARVED_NS: u64 = 2_000_000_000;
 
 /// How often threads outside are looked at, in nanoseconds of real time.
 const LOOK_NS: u64 = 1_000_000;
@@ -169,6 +172,8 @@ fn drive() -> Hang {
     // When threads outside were last waited for, in real time.
     let mut looked = None;
     let mut switches = 0;
+    // For how long one that polls has not got to it, in real time.
+    let mut starved = 0;
     let mut timeouts = 0;
     loop {
         let bell = BELL.load(Ordering::Acquire);
@@ -185,17 +190,24 @@ fn drive() -> Hang {
             continue;
         }
         if state.outside > 0 {
-            let haste = state.haste(&mut switches);
+            let pace = state.pace(&mut switches);
             let pause = state.pause();
             drop(state);
             let before = looked.unwrap_or_else(|| real_clock(CLOCK_MONOTONIC));
             raw::wait(&BELL, bell, Some(pause));
             let now = real_clock(CLOCK_MONOTONIC);
             looked = Some(now);
-            let passed = now.saturating_sub(before);
-            let passed = match haste {
-                Some(haste) => passed.min(NOT_ASKED_NS).max(haste),
-                None => passed.min(STARVED_NS),
+            let real = now.saturating_sub(before);
+            let passed = match pace {
+                Pace::Real => real.min(STARVED_NS),
+                Pace::Asking(haste) => real.min(NOT_ASKED_NS).max(haste),
+                // But for ever they cannot all be waited for.
+                Pace::Starved if starved > LONG_STARVED_NS => real.min(NOT_ASKED_NS),
+                Pace::Starved => 0,
+            };
+            starved = match pace {
+                Pace::Starved => starved.saturating_add(real),
+                _ => 0,
             };
             state::lock().keep_up(passed);
             continue;
@@ -246,6 +258,17 @@ fn drive() -> Hang {
     }
 }
 
+/// How time passes while threads are outside.
+enum Pace {
+    /// As real time does.
+    Real,
+    /// All of them poll: by so much at least.
+    Asking(u64),
+    /// All of them poll, but one has not, for the lack of a processor: what it
+    /// asks for would come and be over.
+    Starved,
+}
+
 impl State {
     /// How long nothing happens, at most, while there are threads outside.
     fn pause(&self) -> u64 {
@@ -260,13 +283,14 @@ impl State {
         ahead.clamp(1, period)
     }
 
-    /// How much time may pass because all threads outside only ask for what
-    /// comes with time: as they have used processor time, so that each of them
-    /// has asked often since the last hand-over. Nothing if some do not.
-    fn haste(&mut self, switches: &mut u32) -> Option<u64> {
-        if !self.polls() || self.timers.is_empty() {
-            return None;
+    /// Whether all threads outside only ask for what comes with time. Then it
+    /// passes as they have used processor time, so that each of them has asked
+    /// often since the last hand-over.
+    fn pace(&mut self, switches: &mut u32) -> Pace {
+        if !self.polls() || self.next_deadline().is_none() {
+            return Pace::Real;
         }
+        let mut is_any_starved = false;
         let now = SWITCHES.load(Ordering::Relaxed);
         let is_later = std::mem::replace(switches, now) == now;
         let (members, threads) = (&self.members, &self.threads);
@@ -276,22 +300,26 @@ impl State {
             outside.map(|thread| thread.slot)
         };
         for slot in outside() {
-            if let Some(number) = handover().number(slot)
-                && slot.looks.has_run(number, time_used(number))
-            {
-                polling::look_at(number);
+            if let Some(number) = handover().number(slot) {
+                if slot.looks.has_run(number, time_used(number)) {
+                    polling::look_at(number);
+                }
+                is_any_starved |= slot.looks.credit() == 0 && is_running(number);
             }
             if !is_later {
                 slot.looks.spend(slot.looks.credit());
             }
         }
         if !outside().all(|slot| slot.looks.polls()) {
-            return None;
+            return Pace::Real;
+        }
+        if is_any_starved {
+            return Pace::Starved;
         }
         let credit = outside().map(|slot| slot.looks.credit()).min();
         let credit = credit.unwrap_or_default();
         outside().for_each(|slot| slot.looks.spend(credit));
-        Some(credit.saturating_mul(HASTE))
+        Pace::Asking(credit.saturating_mul(HASTE))
     }
 
     /// While threads are outside, in real time, virtual time passes no faster,

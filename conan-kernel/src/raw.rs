@@ -231,6 +231,16 @@ impl SignalMask {
         Self(before)
     }
 
+    /// The calling thread's, as the system has it.
+    #[cfg(target_arch = "x86_64")]
+    pub(crate) fn present() -> u64 {
+        let mut present = 0_u64;
+        let args = [0, 0, &raw mut present as usize, size_of::<u64>(), 0, 0];
+        // SAFETY: the mask is as large as it is said to be.
+        unsafe { syscall(number::RT_SIGPROCMASK, args) };
+        present
+    }
+
     /// Makes this the calling thread's.
     pub(crate) fn restore(self) {
         self.set(std::ptr::null_mut());

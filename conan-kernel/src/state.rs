@@ -451,7 +451,11 @@ impl State {
     }
 
     pub(crate) fn next_deadline(&self) -> Option<u64> {
-        self.timers.keys().next().map(|(deadline, _)| *deadline)
+        let first = self.timers.keys().next().map(|(deadline, _)| *deadline);
+        match self.next_expiry() {
+            Some(expiry) => Some(first.map_or(expiry, |first| first.min(expiry))),
+            None => first,
+        }
     }
 
     /// Fires the timer at this place in the order of deadlines.

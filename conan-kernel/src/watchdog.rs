@@ -230,7 +230,7 @@ fn futex_of(number: u32) -> Option<usize> {
 }
 
 /// True if the system says that a thread runs or is ready to.
-fn is_running(number: u32) -> bool {
+pub(crate) fn is_running(number: u32) -> bool {
     let Ok(stat) = fs::read_to_string(format!("/proc/self/task/{number}/stat")) else {
         return false;
     };

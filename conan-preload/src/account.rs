@@ -80,6 +80,12 @@ pub struct Suspended {
     pub cause: Cause,
     /// For how long, in virtual time.
     pub waited: Duration,
+    /// The threads of which one may hold the lock that it waits for, by their
+    /// places in the list.
+    pub held_by: Vec<usize>,
+    /// The way over those that it waits for back to itself, who is the first;
+    /// empty if there is none.
+    pub cycle: Vec<usize>,
     /// Its backtrace, as std prints it.
     pub backtrace: String,
 }
@@ -154,10 +160,14 @@ impl Account {
                     name: named(rest),
                     cause: Cause::Other,
                     waited: Duration::ZERO,
+                    held_by: Vec::new(),
+                    cycle: Vec::new(),
                     backtrace: String::new(),
                 }),
                 ("cause", Some(thread)) => thread.cause = Cause::parse(rest),
                 ("since", Some(thread)) => thread.waited = nanoseconds(rest)?,
+                ("held", Some(thread)) => thread.held_by = numbers(rest)?,
+                ("cycle", Some(thread)) => thread.cycle = numbers(rest)?,
                 ("|", Some(thread)) => {
                     thread.backtrace.push_str(rest);
                     thread.backtrace.push('\n');
@@ -210,6 +220,10 @@ fn named(name: &str) -> Option<String> {
     (!name.is_empty()).then(|| name.to_owned())
 }
 
+fn numbers(text: &str) -> Option<Vec<usize>> {
+    text.split(' ').map(|word| word.parse().ok()).collect()
+}
+
 fn nanoseconds(text: &str) -> Option<Duration> {
     text.parse().ok().map(Duration::from_nanos)
 }
@@ -222,12 +236,14 @@ mod tests {
     fn an_account_has_time_inexactness_and_the_threads_of_a_hang() {
         let text = "virtual 5000000001\ntrace ab\ninexact blocked reader\ninexact io \nhang blocked\n\
                     thread main\ncause join worker 1\nsince 12\n|   0: a::b\n|      at a.rs:1\n\
-                    thread \ncause futex\nsince 0\nthread \ncause io accept socket\nsince 0\n\
+                    thread \ncause futex\nsince 0\nheld 0 2\ncycle 1 0\nthread \ncause io accept socket\nsince 0\n\
                     thread \ncause io poll \nsince 0\n";
         let thread = |name: Option<&str>, cause, waited, backtrace: &str| Suspended {
             name: name.map(str::to_owned),
             cause,
             waited: Duration::from_nanos(waited),
+            held_by: Vec::new(),
+            cycle: Vec::new(),
             backtrace: backtrace.to_owned(),
         };
         let join = Cause::Join(Some("worker 1".to_owned()));
@@ -237,7 +253,11 @@ mod tests {
         };
         let threads = vec![
             thread(Some("main"), join, 12, "   0: a::b\n      at a.rs:1\n"),
-            thread(None, Cause::Wake, 0, ""),
+            Suspended {
+                held_by: vec![0, 2],
+                cycle: vec![1, 0],
+                ..thread(None, Cause::Wake, 0, "")
+            },
             thread(None, io("accept", Some("socket")), 0, ""),
             thread(None, io("poll", None), 0, ""),
         ];
@@ -283,7 +303,15 @@ mod tests {
 
     #[test]
     fn what_is_cut_off_or_strange_is_no_account() {
-        for text in ["", "virtual", "virtual x\n", "thread a\n", "nonsense 1\n"] {
+        for text in [
+            "",
+            "virtual",
+            "virtual x\n",
+            "thread a\n",
+            "nonsense 1\n",
+            "virtual 5\nheld 0\n",
+            "virtual 5\nhang blocked\nthread a\nheld x\n",
+        ] {
             assert_eq!(Account::parse(text), None, "{text:?}");
         }
     }

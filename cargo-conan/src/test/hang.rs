@@ -8,9 +8,46 @@ use conan_preload::{Cause, Hang, Suspended};
 /// Callers that are shown, at most.
 const CALLERS: usize = 4;
 
+/// The threads in words, and who of them wait for each other.
+pub(super) fn text(hang: &Hang) -> String {
+    let mut text: String = blocks(hang).iter().map(Block::text).collect();
+    for (index, thread) in hang.threads.iter().enumerate() {
+        // Each of them is in it: it is told once.
+        if thread.cycle.first() == Some(&index) && thread.cycle.iter().min() == Some(&index) {
+            text.push_str(&cycle(hang, &thread.cycle));
+        }
+    }
+    text
+}
+
+/// `a` waits for `b`, which waits for `a`.
+fn cycle(hang: &Hang, threads: &[usize]) -> String {
+    let names = threads.iter().chain(threads.first());
+    let mut names = names.map(|&thread| named(name(hang, thread)));
+    let first = names.next().unwrap_or_default();
+    let rest: Vec<_> = names.map(|name| format!("waits for {name}")).collect();
+    format!(
+        "they wait for each other: {first} {}\n",
+        rest.join(", which ")
+    )
+}
+
+fn name(hang: &Hang, thread: usize) -> Option<&str> {
+    hang.threads.get(thread)?.name.as_deref()
+}
+
+/// A thread as sentences begin with it.
+pub(super) fn named(name: Option<&str>) -> String {
+    match name {
+        Some(name) => format!("thread `{name}`"),
+        None => "an unnamed thread".to_owned(),
+    }
+}
+
 /// One block for each thread; the harness's own only if there is no other.
 pub(super) fn blocks(hang: &Hang) -> Vec<Block> {
-    let blocks: Vec<_> = hang.threads.iter().map(Block::of).collect();
+    let block = |thread| Block::of(thread, hang);
+    let blocks: Vec<_> = hang.threads.iter().map(block).collect();
     let is_harness = |block: &Block| block.is_harness;
     if blocks.iter().all(is_harness) {
         return blocks;
@@ -28,6 +65,11 @@ pub(super) struct Block {
     pub(super) thread: Option<String>,
     /// What it is in: `std::sync::Mutex::lock`.
     pub(super) what: String,
+    /// The threads of which one may hold the lock that it waits for, by their
+    /// names.
+    pub(super) held_by: Vec<Option<String>>,
+    /// The way over those that it waits for back to itself.
+    pub(super) cycle: Vec<Option<String>>,
     /// Where the user's code called that: `src/lib.rs:7:9`, and in which
     /// function; then the callers of that.
     pub(super) places: Vec<(String, String)>,
@@ -35,19 +77,24 @@ pub(super) struct Block {
 }
 
 impl Block {
-    fn of(thread: &Suspended) -> Self {
+    fn of(thread: &Suspended, hang: &Hang) -> Self {
+        let names = |threads: &[usize]| {
+            let names = threads.iter().map(|&thread| name(hang, thread));
+            names.map(|name| name.map(str::to_owned)).collect()
+        };
         let frames = frames(&thread.backtrace);
         let is_harness = frames
             .iter()
             .any(|frame| frame.name.starts_with("test::run_tests"));
-        let own = frames.iter().position(Frame::is_users);
+        // A thread that a library has started knows nothing of its users.
+        let has_own = frames.iter().any(Frame::is_users);
+        let is_shown = |frame: &Frame| frame.is_users() || !has_own && !frame.is_foreign();
+        let own = frames.iter().position(is_shown);
         let what = match own {
-            Some(index) if index > 0 => frames[index - 1].name.clone(),
-            _ => frames
-                .last()
-                .map(|frame| frame.name.clone())
-                .unwrap_or_default(),
+            Some(index) => frames.get(index.saturating_sub(1)),
+            None => frames.iter().rfind(|frame| !frame.is_engines()),
         };
+        let what = what.map(|frame| frame.name.clone()).unwrap_or_default();
         let what = match (&thread.cause, what.as_str()) {
             (Cause::Yield, _) => "yields for ever".to_owned(),
             (_, "") => "waits".to_owned(),
@@ -61,29 +108,41 @@ impl Block {
         let what = as_written(&what);
         let users = frames.iter().skip(own.unwrap_or(frames.len()));
         let places = users
-            .filter(|frame| frame.is_users())
-            .filter_map(|frame| Some((frame.place.clone()?, frame.name.clone())))
+            .filter(|frame| is_shown(frame))
+            .filter_map(|frame| Some((short(frame.place.as_ref()?), frame.name.clone())))
             .take(CALLERS);
         Self {
             thread: thread.name.clone(),
             what,
+            held_by: names(&thread.held_by),
+            cycle: names(&thread.cycle),
             places: places.collect(),
             is_harness,
         }
     }
 
     /// As text, a line for each place.
-    pub(super) fn text(&self) -> String {
-        let thread = match &self.thread {
-            Some(name) => format!("thread `{name}`"),
-            None => "an unnamed thread".to_owned(),
-        };
-        let mut text = format!("{thread} is suspended for good: {}\n", self.what);
+    fn text(&self) -> String {
+        let thread = named(self.thread.as_deref());
+        let mut text = format!("{thread} is suspended for good: {}", self.what);
+        let holders = self.held_by.iter();
+        let holders: Vec<_> = holders.map(|name| named(name.as_deref())).collect();
+        if !holders.is_empty() {
+            let _ = write!(text, ", held by {}", holders.join(" or "));
+        }
+        text.push('\n');
         for (place, function) in &self.places {
             let _ = writeln!(text, "    at {place} in {function}");
         }
         text
     }
+}
+
+/// The file of a library from the registry begins with the library's name.
+fn short(place: &str) -> String {
+    let in_registry = place.split_once("/registry/src/");
+    let in_library = in_registry.and_then(|(_, rest)| rest.split_once('/'));
+    in_library.map_or(place, |(_, rest)| rest).to_owned()
 }
 
 /// std's own modules are not what its users write.
@@ -141,17 +200,20 @@ impl Frame {
         }
     }
 
+    /// True for what comes with the compiler, and for the engine.
+    fn is_foreign(&self) -> bool {
+        const FOREIGN: [&str; 5] = ["std::", "core::", "alloc::", "test::", "__rust"];
+        let is_foreign = FOREIGN.iter().any(|part| self.name.starts_with(part));
+        is_foreign || self.is_engines() || self.place.is_none()
+    }
+
+    fn is_engines(&self) -> bool {
+        const ENGINE: [&str; 3] = ["conan_kernel::", "conan_explore::", "conan_preload::"];
+        ENGINE.iter().any(|part| self.name.starts_with(part))
+    }
+
     /// True for the user's own code, as against that of libraries.
     fn is_users(&self) -> bool {
-        const FOREIGN: [&str; 6] = [
-            "std::",
-            "core::",
-            "alloc::",
-            "test::",
-            "__rust",
-            "conan_preload::",
-        ];
-        let is_foreign = FOREIGN.iter().any(|part| self.name.starts_with(part));
         let is_library = self.place.as_ref().is_none_or(|place| {
             ["/rustc/", "library/"]
                 .iter()
@@ -159,7 +221,7 @@ impl Frame {
                 || place.contains("/.cargo/registry/")
                 || place.contains("/registry/src/")
         });
-        !is_foreign && !is_library
+        !self.is_foreign() && !is_library
     }
 }
 
@@ -185,13 +247,15 @@ fn frames(backtrace: &str) -> Vec<Frame> {
     // The last function of ours is the one that libc's caller called.
     let ours = frames
         .iter()
-        .take_while(|frame| frame.name.starts_with("conan_preload::") || is_libc(&frame.name));
+        .take_while(|frame| frame.is_engines() || is_libc(&frame.name));
     let ours = ours.count();
     frames.split_off(ours)
 }
 
 fn is_libc(name: &str) -> bool {
-    const NAMES: [&str; 24] = [
+    const NAMES: [&str; 25] = [
+        // Where the handler of a signal returns to.
+        "__restore_rt",
         "read",
         "readv",
         "recv",
@@ -305,8 +369,63 @@ mod tests {
     }
 
     #[test]
+    fn a_thread_of_a_library_is_shown_where_that_is() {
+        let backtrace = "   0: conan_kernel::state::block\n   1: syscall\n   \
+            2: <std::sync::poison::mutex::Mutex<u8>>::lock\n             at /rustc/1/library/std/src/mutex.rs:1:1\n   \
+            3: pool::work\n             at /home/me/.cargo/registry/src/index.crates.io-1/pool-1.0.0/src/lib.rs:7:9\n   \
+            4: std::thread::lifecycle\n             at /rustc/1/library/std/src/thread.rs:1:1\n   \
+            5: conan_kernel::interpose::begin\n";
+        let hang = Hang {
+            is_alive: false,
+            threads: vec![Suspended {
+                name: Some("worker".to_owned()),
+                cause: Cause::Wake,
+                waited: Duration::ZERO,
+                held_by: Vec::new(),
+                cycle: Vec::new(),
+                backtrace: backtrace.to_owned(),
+            }],
+        };
+        assert_eq!(
+            text(&hang),
+            "thread `worker` is suspended for good: std::sync::Mutex::lock\n    \
+             at pool-1.0.0/src/lib.rs:7:9 in pool::work\n"
+        );
+    }
+
+    #[test]
+    fn who_holds_a_lock_is_told_and_a_cycle_once() {
+        let thread = |name: Option<&str>, held_by: &[usize], cycle: &[usize]| Suspended {
+            name: name.map(str::to_owned),
+            cause: Cause::Wake,
+            waited: Duration::ZERO,
+            held_by: held_by.to_vec(),
+            cycle: cycle.to_vec(),
+            backtrace: String::new(),
+        };
+        let hang = Hang {
+            is_alive: false,
+            threads: vec![
+                thread(Some("main"), &[], &[]),
+                thread(Some("left"), &[2], &[1, 2]),
+                thread(None, &[1], &[2, 1]),
+                thread(Some("third"), &[1, 2], &[]),
+            ],
+        };
+        assert_eq!(
+            text(&hang),
+            "thread `main` is suspended for good: waits\n\
+             thread `left` is suspended for good: waits, held by an unnamed thread\n\
+             an unnamed thread is suspended for good: waits, held by thread `left`\n\
+             thread `third` is suspended for good: waits, held by thread `left` or an unnamed thread\n\
+             they wait for each other: thread `left` waits for an unnamed thread, \
+             which waits for thread `left`\n"
+        );
+    }
+
+    #[test]
     fn a_block_has_what_it_is_in_the_line_and_the_callers() {
-        let backtrace = "   0: conan_preload::state::block\n   1: syscall\n   \
+        let backtrace = "   0: conan_kernel::state::block\n   1: syscall\n   \
             2: std::sys::pal::unix::futex::futex_wait\n             at /rustc/1/library/std/src/futex.rs:73:21\n   \
             3: <std::sync::poison::mutex::Mutex<u8>>::lock\n             at /rustc/1/library/std/src/mutex.rs:1:1\n   \
             4: bank::transfer\n             at ./src/lib.rs:12:20\n   \
@@ -316,15 +435,16 @@ mod tests {
             name: Some("left".to_owned()),
             cause: Cause::Wake,
             waited: Duration::ZERO,
+            held_by: Vec::new(),
+            cycle: Vec::new(),
             backtrace: backtrace.to_owned(),
         };
         let hang = Hang {
             is_alive: false,
             threads: vec![thread],
         };
-        let text: String = blocks(&hang).iter().map(Block::text).collect();
         assert_eq!(
-            text,
+            text(&hang),
             "thread `left` is suspended for good: std::sync::Mutex::lock\n    \
              at src/lib.rs:12:20 in bank::transfer\n    \
              at src/lib.rs:30:9 in bank::tests::both_ways::{closure#0}\n"

@@ -54,6 +54,8 @@ fn threads(hang: &conan_preload::Hang) -> Value {
         json!({
             "thread": block.thread,
             "in": block.what,
+            "held_by": block.held_by,
+            "cycle": block.cycle,
             "places": places.collect::<Vec<_>>(),
         })
     });

@@ -324,10 +324,7 @@ pub(super) fn not_exact(exactness: &Exactness) -> Option<String> {
 }
 
 fn described(inexact: &Inexact) -> String {
-    let thread = match &inexact.thread {
-        Some(name) => format!("thread `{name}`"),
-        None => "an unnamed thread".to_owned(),
-    };
+    let thread = hang::named(inexact.thread.as_deref());
     let what = match inexact.reason {
         Reason::Running => "computed or polled for long",
         Reason::Blocked => "waited for something outside",
@@ -344,17 +341,12 @@ pub(super) fn why(verdict: &Verdict) -> Option<String> {
         Verdict::Passed => None,
         Verdict::Failed(how) => Some(format!("the test failed: {how}\n")),
         Verdict::Hung(threads) => {
-            let blocks = hang::blocks(threads);
-            let mut text = if threads.is_alive {
+            let why = if threads.is_alive {
                 "the test hangs: threads only yield or wait for time to pass, and nothing comes of it\n"
             } else {
                 "the test hangs: every thread is suspended, and nothing is left that could wake one\n"
-            }
-            .to_owned();
-            for block in blocks {
-                text.push_str(&block.text());
-            }
-            Some(text)
+            };
+            Some(format!("{why}{}", hang::text(threads)))
         }
     }
 }

@@ -21,6 +21,7 @@ use crate::lock::{Guard, Lock};
 use crate::me::Inside;
 use crate::raw::{self, SignalMask};
 use crate::state::State;
+use crate::trap;
 use crate::watchdog;
 
 /// A context, and who runs it.
@@ -120,6 +121,7 @@ impl Carrier {
         let _inside = Inside::enter();
         // A context that overflows its stack says so on this one.
         raw::ensure_signal_stack();
+        trap::attend();
         // Signals are for the threads that it runs, whoever has started it.
         SignalMask::NONE.restore();
         self.number.store(raw::thread_number(), Ordering::Relaxed);

@@ -8,6 +8,7 @@ use crate::lock::{Guard, Lock};
 use crate::me::Inside;
 use crate::raw::{self, Processors};
 use crate::state::{self, State};
+use crate::trap;
 use crate::watchdog::{PERIOD_NS, Watchdog};
 
 const PARKED: u32 = 0;
@@ -69,6 +70,7 @@ impl Handover for OsThreads {
         if let Some((_, one)) = *PROCESSORS.lock() {
             one.confine();
         }
+        trap::attend();
         self.wait(me)
     }
 

@@ -5,7 +5,7 @@ use std::ffi::{c_int, c_void};
 use std::mem;
 
 use super::descriptor::{self, Kind};
-use super::{inside, loopback};
+use super::{inside, loopback, timers};
 use crate::me;
 use crate::real::Real;
 
@@ -32,7 +32,7 @@ type EpollCtl = unsafe extern "C" fn(c_int, c_int, c_int, *mut c_void) -> c_int;
 type Bind = unsafe extern "C" fn(c_int, *const c_void, u32) -> c_int;
 
 /// A descriptor, or -1.
-fn made(number: c_int) -> c_int {
+pub(super) fn made(number: c_int) -> c_int {
     if number >= 0 && me::managed().is_some() {
         inside::was_made(number);
     }
@@ -63,7 +63,7 @@ fn changed(result: c_int) -> c_int {
 }
 
 #[unsafe(no_mangle)]
-unsafe extern "C" fn socket(family: c_int, kind: c_int, protocol: c_int) -> c_int {
+pub(super) unsafe extern "C" fn socket(family: c_int, kind: c_int, protocol: c_int) -> c_int {
     // SAFETY: libc's function of this name and type.
     let real: OfThree = unsafe { mem::transmute(REAL_SOCKET.get()) };
     // SAFETY: the caller's own call.
@@ -71,7 +71,7 @@ unsafe extern "C" fn socket(family: c_int, kind: c_int, protocol: c_int) -> c_in
 }
 
 #[unsafe(no_mangle)]
-unsafe extern "C" fn socketpair(
+pub(super) unsafe extern "C" fn socketpair(
     family: c_int,
     kind: c_int,
     protocol: c_int,
@@ -84,7 +84,7 @@ unsafe extern "C" fn socketpair(
 }
 
 #[unsafe(no_mangle)]
-unsafe extern "C" fn pipe(pair: *mut c_int) -> c_int {
+pub(super) unsafe extern "C" fn pipe(pair: *mut c_int) -> c_int {
     // SAFETY: libc's function of this name and type.
     let real: Pipe = unsafe { mem::transmute(REAL_PIPE.get()) };
     // SAFETY: the caller's own call, with room for two.
@@ -92,7 +92,7 @@ unsafe extern "C" fn pipe(pair: *mut c_int) -> c_int {
 }
 
 #[unsafe(no_mangle)]
-unsafe extern "C" fn pipe2(pair: *mut c_int, flags: c_int) -> c_int {
+pub(super) unsafe extern "C" fn pipe2(pair: *mut c_int, flags: c_int) -> c_int {
     // SAFETY: libc's function of this name and type.
     let real: Pipe2 = unsafe { mem::transmute(REAL_PIPE2.get()) };
     // SAFETY: the caller's own call, with room for two.
@@ -100,7 +100,7 @@ unsafe extern "C" fn pipe2(pair: *mut c_int, flags: c_int) -> c_int {
 }
 
 #[unsafe(no_mangle)]
-unsafe extern "C" fn eventfd(value: c_int, flags: c_int) -> c_int {
+pub(super) unsafe extern "C" fn eventfd(value: c_int, flags: c_int) -> c_int {
     // SAFETY: libc's function of this name and type.
     let real: OfTwo = unsafe { mem::transmute(REAL_EVENTFD.get()) };
     // SAFETY: the caller's own call.
@@ -108,7 +108,7 @@ unsafe extern "C" fn eventfd(value: c_int, flags: c_int) -> c_int {
 }
 
 #[unsafe(no_mangle)]
-unsafe extern "C" fn epoll_create(size: c_int) -> c_int {
+pub(super) unsafe extern "C" fn epoll_create(size: c_int) -> c_int {
     // SAFETY: libc's function of this name and type.
     let real: OfOne = unsafe { mem::transmute(REAL_EPOLL_CREATE.get()) };
     // SAFETY: the caller's own call.
@@ -116,7 +116,7 @@ unsafe extern "C" fn epoll_create(size: c_int) -> c_int {
 }
 
 #[unsafe(no_mangle)]
-unsafe extern "C" fn epoll_create1(flags: c_int) -> c_int {
+pub(super) unsafe extern "C" fn epoll_create1(flags: c_int) -> c_int {
     // SAFETY: libc's function of this name and type.
     let real: OfOne = unsafe { mem::transmute(REAL_EPOLL_CREATE1.get()) };
     // SAFETY: the caller's own call.
@@ -124,7 +124,7 @@ unsafe extern "C" fn epoll_create1(flags: c_int) -> c_int {
 }
 
 #[unsafe(no_mangle)]
-unsafe extern "C" fn epoll_ctl(
+pub(super) unsafe extern "C" fn epoll_ctl(
     epoll: c_int,
     operation: c_int,
     number: c_int,
@@ -137,7 +137,7 @@ unsafe extern "C" fn epoll_ctl(
 }
 
 #[unsafe(no_mangle)]
-unsafe extern "C" fn bind(number: c_int, address: *const c_void, length: u32) -> c_int {
+pub(super) unsafe extern "C" fn bind(number: c_int, address: *const c_void, length: u32) -> c_int {
     // SAFETY: libc's function of this name and type.
     let real: Bind = unsafe { mem::transmute(REAL_BIND.get()) };
     // SAFETY: the caller's own call.
@@ -145,7 +145,7 @@ unsafe extern "C" fn bind(number: c_int, address: *const c_void, length: u32) ->
 }
 
 #[unsafe(no_mangle)]
-unsafe extern "C" fn listen(number: c_int, backlog: c_int) -> c_int {
+pub(super) unsafe extern "C" fn listen(number: c_int, backlog: c_int) -> c_int {
     // SAFETY: libc's function of this name and type.
     let real: OfTwo = unsafe { mem::transmute(REAL_LISTEN.get()) };
     // SAFETY: the caller's own call.
@@ -153,7 +153,7 @@ unsafe extern "C" fn listen(number: c_int, backlog: c_int) -> c_int {
 }
 
 #[unsafe(no_mangle)]
-unsafe extern "C" fn shutdown(number: c_int, how: c_int) -> c_int {
+pub(super) unsafe extern "C" fn shutdown(number: c_int, how: c_int) -> c_int {
     // SAFETY: libc's function of this name and type.
     let real: OfTwo = unsafe { mem::transmute(REAL_SHUTDOWN.get()) };
     // SAFETY: the caller's own call.
@@ -166,7 +166,7 @@ unsafe extern "C" fn shutdown(number: c_int, how: c_int) -> c_int {
 }
 
 #[unsafe(no_mangle)]
-unsafe extern "C" fn close(number: c_int) -> c_int {
+pub(super) unsafe extern "C" fn close(number: c_int) -> c_int {
     // SAFETY: libc's function of this name and type.
     let real: OfOne = unsafe { mem::transmute(REAL_CLOSE.get()) };
     let slot = me::managed();
@@ -178,8 +178,10 @@ unsafe extern "C" fn close(number: c_int) -> c_int {
     }
     // SAFETY: the caller's own call.
     let result = unsafe { real(number) };
-    if kind == Some(Kind::Socket) {
-        loopback::sent();
+    match kind {
+        Some(Kind::Socket) => loopback::sent(),
+        Some(Kind::Anonymous) => timers::closed(number),
+        _ => {}
     }
     changed(result)
 }

@@ -2,7 +2,7 @@
 //! keeps real time.
 //!
 //! As long as the process has no children, nobody but itself has the other
-//! ends of what it has made: pipes, pairs of sockets, `eventfd`s, and, if both
+//! ends of what it has made: pipes, pairs of sockets, `eventfd`s, `timerfd`s, and, if both
 //! addresses are its own, connections. What it was given when it began, and
 //! what leads to others, is outside.
 
@@ -132,6 +132,7 @@ impl State {
             Kind::Socket => self.is_socket_inside(number, identity),
             Kind::Anonymous => match descriptor::name(number).as_str() {
                 "anon_inode:[eventfd]" => true,
+                "anon_inode:[timerfd]" => self.io.timers.contains_key(&number),
                 "anon_inode:[eventpoll]" => {
                     let watched = descriptor::watched(number);
                     watched.into_iter().all(|number| self.is_inside(number))

@@ -8,19 +8,25 @@
 //! time, is in [`inside`].
 
 mod births;
+#[cfg(target_arch = "x86_64")]
+mod by_number;
 mod descriptor;
 mod inside;
 mod loopback;
 mod reads;
 mod sets;
+mod timers;
 mod waiting;
 mod writes;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::c_int;
 
+#[cfg(target_arch = "x86_64")]
+pub(crate) use by_number::call;
 use descriptor::{Address, Identity, Kind};
 pub(crate) use inside::remember_inherited;
+use timers::Timers;
 use waiting::Waiter;
 pub(crate) use waiting::wait_really;
 
@@ -50,6 +56,7 @@ impl Call {
 /// What the state of the engine has of descriptors.
 pub(crate) struct Io {
     waiters: Vec<Waiter>,
+    timers: Timers,
     /// Turns that threads have had since the system was asked last.
     turns: u32,
     /// What the process had before it began.
@@ -67,6 +74,7 @@ impl Io {
     pub(crate) const fn new() -> Self {
         Self {
             waiters: Vec::new(),
+            timers: Timers::new(),
             turns: 0,
             inherited: BTreeSet::new(),
             made: BTreeSet::new(),
@@ -83,6 +91,7 @@ impl Io {
     /// A world has come to its end.
     pub(crate) fn forget(&mut self) {
         self.waiters.clear();
+        self.timers.clear();
         self.made.clear();
         self.sent_to.clear();
         self.verdicts.clear();
@@ -97,6 +106,7 @@ pub(crate) fn anchor() -> usize {
         births::anchor(),
         reads::anchor(),
         sets::anchor(),
+        timers::anchor(),
         writes::anchor(),
     ];
     addresses.iter().fold(0, |sum, address| sum ^ address)

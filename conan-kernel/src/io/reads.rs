@@ -6,7 +6,7 @@ use std::mem;
 
 use super::descriptor::{self, Address, Limit, PollFd};
 use super::waiting::{Until, Waited, gives, in_vain, takes, wait};
-use super::{Call, inside, loopback};
+use super::{Call, inside, loopback, timers};
 use crate::handover::Slot;
 use crate::me;
 use crate::real::{Real, errno, set_errno};
@@ -33,6 +33,9 @@ type Connect = unsafe extern "C" fn(c_int, *const c_void, u32) -> c_int;
 const AGAIN: c_int = 11;
 const IN_PROGRESS: c_int = 115;
 const ALREADY: c_int = 114;
+
+/// What is read from a timer is a number of so many bytes.
+const EXPIRATIONS: isize = 8;
 
 /// The caller does not want to wait, or asks for what is always there.
 const DONT_WAIT: c_int = 0x40;
@@ -80,17 +83,29 @@ fn await_input(slot: &'static Slot, name: &'static str, descriptor: c_int) -> bo
 }
 
 #[unsafe(no_mangle)]
-unsafe extern "C" fn read(descriptor: c_int, buffer: *mut c_void, size: usize) -> isize {
+pub(super) unsafe extern "C" fn read(descriptor: c_int, buffer: *mut c_void, size: usize) -> isize {
     // SAFETY: libc's function of this name and type.
     let real: Read = unsafe { mem::transmute(REAL_READ.get()) };
     // SAFETY: the caller's own call.
-    receive("read", descriptor, 0, || unsafe {
+    let result = receive("read", descriptor, 0, || unsafe {
         real(descriptor, buffer, size)
-    })
+    });
+    if result == EXPIRATIONS
+        && me::managed().is_some()
+        && let Some(count) = timers::was_read(descriptor)
+    {
+        // SAFETY: the system has filled as much of the caller's buffer.
+        unsafe { buffer.cast::<u64>().write_unaligned(count) };
+    }
+    result
 }
 
 #[unsafe(no_mangle)]
-unsafe extern "C" fn readv(descriptor: c_int, buffers: *const c_void, count: c_int) -> isize {
+pub(super) unsafe extern "C" fn readv(
+    descriptor: c_int,
+    buffers: *const c_void,
+    count: c_int,
+) -> isize {
     // SAFETY: libc's function of this name and type.
     let real: Readv = unsafe { mem::transmute(REAL_READV.get()) };
     // SAFETY: the caller's own call.
@@ -100,7 +115,12 @@ unsafe extern "C" fn readv(descriptor: c_int, buffers: *const c_void, count: c_i
 }
 
 #[unsafe(no_mangle)]
-unsafe extern "C" fn recv(socket: c_int, buffer: *mut c_void, size: usize, flags: c_int) -> isize {
+pub(super) unsafe extern "C" fn recv(
+    socket: c_int,
+    buffer: *mut c_void,
+    size: usize,
+    flags: c_int,
+) -> isize {
     // SAFETY: libc's function of this name and type.
     let real: Recv = unsafe { mem::transmute(REAL_RECV.get()) };
     // SAFETY: the caller's own call.
@@ -110,7 +130,7 @@ unsafe extern "C" fn recv(socket: c_int, buffer: *mut c_void, size: usize, flags
 }
 
 #[unsafe(no_mangle)]
-unsafe extern "C" fn recvfrom(
+pub(super) unsafe extern "C" fn recvfrom(
     socket: c_int,
     buffer: *mut c_void,
     size: usize,
@@ -127,7 +147,11 @@ unsafe extern "C" fn recvfrom(
 }
 
 #[unsafe(no_mangle)]
-unsafe extern "C" fn recvmsg(socket: c_int, message: *mut c_void, flags: c_int) -> isize {
+pub(super) unsafe extern "C" fn recvmsg(
+    socket: c_int,
+    message: *mut c_void,
+    flags: c_int,
+) -> isize {
     // SAFETY: libc's function of this name and type.
     let real: RecvMsg = unsafe { mem::transmute(REAL_RECVMSG.get()) };
     // SAFETY: the caller's own call.
@@ -145,7 +169,11 @@ fn accepted(result: isize) -> c_int {
 }
 
 #[unsafe(no_mangle)]
-unsafe extern "C" fn accept(socket: c_int, address: *mut c_void, length: *mut u32) -> c_int {
+pub(super) unsafe extern "C" fn accept(
+    socket: c_int,
+    address: *mut c_void,
+    length: *mut u32,
+) -> c_int {
     // SAFETY: libc's function of this name and type.
     let real: Accept = unsafe { mem::transmute(REAL_ACCEPT.get()) };
     // SAFETY: the caller's own call.
@@ -155,7 +183,7 @@ unsafe extern "C" fn accept(socket: c_int, address: *mut c_void, length: *mut u3
 }
 
 #[unsafe(no_mangle)]
-unsafe extern "C" fn accept4(
+pub(super) unsafe extern "C" fn accept4(
     socket: c_int,
     address: *mut c_void,
     length: *mut u32,
@@ -170,7 +198,11 @@ unsafe extern "C" fn accept4(
 }
 
 #[unsafe(no_mangle)]
-unsafe extern "C" fn connect(socket: c_int, address: *const c_void, length: u32) -> c_int {
+pub(super) unsafe extern "C" fn connect(
+    socket: c_int,
+    address: *const c_void,
+    length: u32,
+) -> c_int {
     // SAFETY: libc's function of this name and type.
     let real: Connect = unsafe { mem::transmute(REAL_CONNECT.get()) };
     // SAFETY: the caller's own call.

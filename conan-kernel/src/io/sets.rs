@@ -42,7 +42,7 @@ static ZERO: Timespec = Timespec {
 
 /// libc's `struct timeval`.
 #[repr(C)]
-struct Timeval {
+pub(super) struct Timeval {
     seconds: i64,
     microseconds: i64,
 }
@@ -50,7 +50,7 @@ struct Timeval {
 /// libc's `fd_set`.
 #[repr(C)]
 #[derive(Clone, Copy)]
-struct Set([u64; 16]);
+pub(super) struct Set([u64; 16]);
 
 /// A length in milliseconds; less than none is for ever.
 fn milliseconds(length: c_int) -> Option<u64> {
@@ -126,7 +126,7 @@ fn only(asks: &[PollFd]) -> Option<c_int> {
 }
 
 #[unsafe(no_mangle)]
-unsafe extern "C" fn poll(polled: *mut PollFd, count: u64, timeout: c_int) -> c_int {
+pub(super) unsafe extern "C" fn poll(polled: *mut PollFd, count: u64, timeout: c_int) -> c_int {
     // SAFETY: libc's function of this name and type.
     let real: Poll = unsafe { mem::transmute(REAL_POLL.get()) };
     // SAFETY: the caller's own call, with a time-out of its own or none.
@@ -148,7 +148,7 @@ unsafe extern "C" fn poll(polled: *mut PollFd, count: u64, timeout: c_int) -> c_
 }
 
 #[unsafe(no_mangle)]
-unsafe extern "C" fn ppoll(
+pub(super) unsafe extern "C" fn ppoll(
     polled: *mut PollFd,
     count: u64,
     timeout: *const Timespec,
@@ -262,7 +262,7 @@ impl Sets {
 }
 
 #[unsafe(no_mangle)]
-unsafe extern "C" fn select(
+pub(super) unsafe extern "C" fn select(
     count: c_int,
     input: *mut Set,
     output: *mut Set,
@@ -298,7 +298,7 @@ unsafe extern "C" fn select(
 }
 
 #[unsafe(no_mangle)]
-unsafe extern "C" fn pselect(
+pub(super) unsafe extern "C" fn pselect(
     count: c_int,
     input: *mut Set,
     output: *mut Set,
@@ -341,7 +341,7 @@ fn epoll(
 }
 
 #[unsafe(no_mangle)]
-unsafe extern "C" fn epoll_wait(
+pub(super) unsafe extern "C" fn epoll_wait(
     number: c_int,
     events: *mut c_void,
     count: c_int,
@@ -366,7 +366,7 @@ unsafe extern "C" fn epoll_wait(
 }
 
 #[unsafe(no_mangle)]
-unsafe extern "C" fn epoll_pwait(
+pub(super) unsafe extern "C" fn epoll_pwait(
     number: c_int,
     events: *mut c_void,
     count: c_int,
@@ -392,7 +392,7 @@ unsafe extern "C" fn epoll_pwait(
 }
 
 #[unsafe(no_mangle)]
-unsafe extern "C" fn epoll_pwait2(
+pub(super) unsafe extern "C" fn epoll_pwait2(
     number: c_int,
     events: *mut c_void,
     count: c_int,

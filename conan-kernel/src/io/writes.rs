@@ -267,7 +267,11 @@ unsafe fn write_all(
 }
 
 #[unsafe(no_mangle)]
-unsafe extern "C" fn write(descriptor: c_int, bytes: *const c_void, size: usize) -> isize {
+pub(super) unsafe extern "C" fn write(
+    descriptor: c_int,
+    bytes: *const c_void,
+    size: usize,
+) -> isize {
     // SAFETY: libc's function of this name and type.
     let real: Write = unsafe { mem::transmute(REAL_WRITE.get()) };
     let pieces = [Piece {
@@ -283,7 +287,11 @@ unsafe extern "C" fn write(descriptor: c_int, bytes: *const c_void, size: usize)
 }
 
 #[unsafe(no_mangle)]
-unsafe extern "C" fn writev(descriptor: c_int, pieces: *const c_void, count: c_int) -> isize {
+pub(super) unsafe extern "C" fn writev(
+    descriptor: c_int,
+    pieces: *const c_void,
+    count: c_int,
+) -> isize {
     // SAFETY: libc's function of this name and type.
     let real: Writev = unsafe { mem::transmute(REAL_WRITEV.get()) };
     let pieces = pieces.cast::<Piece>();
@@ -303,7 +311,12 @@ unsafe extern "C" fn writev(descriptor: c_int, pieces: *const c_void, count: c_i
 }
 
 #[unsafe(no_mangle)]
-unsafe extern "C" fn send(socket: c_int, bytes: *const c_void, size: usize, flags: c_int) -> isize {
+pub(super) unsafe extern "C" fn send(
+    socket: c_int,
+    bytes: *const c_void,
+    size: usize,
+    flags: c_int,
+) -> isize {
     let Some(slot) = me::managed() else {
         // SAFETY: libc's function of this name and type.
         let real: Send = unsafe { mem::transmute(REAL_SEND.get()) };
@@ -319,7 +332,7 @@ unsafe extern "C" fn send(socket: c_int, bytes: *const c_void, size: usize, flag
 }
 
 #[unsafe(no_mangle)]
-unsafe extern "C" fn sendto(
+pub(super) unsafe extern "C" fn sendto(
     socket: c_int,
     bytes: *const c_void,
     size: usize,
@@ -347,7 +360,11 @@ unsafe extern "C" fn sendto(
 }
 
 #[unsafe(no_mangle)]
-unsafe extern "C" fn sendmsg(socket: c_int, message: *const c_void, flags: c_int) -> isize {
+pub(super) unsafe extern "C" fn sendmsg(
+    socket: c_int,
+    message: *const c_void,
+    flags: c_int,
+) -> isize {
     let message = message.cast::<Message>();
     let Some(slot) = me::managed() else {
         // SAFETY: libc's function of this name and type.

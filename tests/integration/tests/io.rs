@@ -3,38 +3,8 @@
 
 use std::time::Duration;
 
-use conan_integration::{Ran, Run, Scratch, place};
+use conan_integration::{Run, crate_with, json, place, result, results};
 use serde_json::Value;
-
-fn crate_with(name: &str, dependencies: &str, library: &str) -> Scratch {
-    let scratch = Scratch::empty(name, name);
-    let manifest = format!(
-        "[package]\nname = \"CRATE\"\nversion = \"0.1.0\"\nedition = \"2024\"\n\n{dependencies}"
-    );
-    scratch.write("Cargo.toml", &manifest);
-    scratch.write("src/lib.rs", library);
-    scratch
-}
-
-/// The tests of a crate, as `--message-format json` has them.
-fn results(scratch: &Scratch) -> (Ran, Vec<Value>) {
-    let words = ["test", "--message-format", "json", "--lib"];
-    let ran = scratch.conan().args(words).ran();
-    let values = ran.stdout.lines().map(|line| {
-        let value: Result<Value, _> = serde_json::from_str(line);
-        value.unwrap_or_else(|error| panic!("{line:?} is not JSON ({error}); {ran}"))
-    });
-    let tests = values.filter(|value| value.get("totals").is_none());
-    let tests = tests.collect();
-    (ran, tests)
-}
-
-#[track_caller]
-fn result<'r>(tests: &'r [Value], name: &str) -> &'r Value {
-    let name = format!("tests::{name}");
-    let found = tests.iter().find(|test| test["test"] == name.as_str());
-    found.unwrap_or_else(|| panic!("{name} has not run: {tests:#?}"))
-}
 
 /// That a test has this verdict, after so many seconds of virtual time, and
 /// that nothing else had a part in it.
@@ -370,10 +340,103 @@ mod tests {
 }
 "#;
 
+/// smol's system calls do not go through libc, and its timer is a descriptor.
+const SMOL: &str = r#"
+#[cfg(test)]
+mod tests {
+    use std::time::{Duration, Instant};
+
+    use smol::Timer;
+    use smol::future::FutureExt;
+    use smol::io::{AsyncReadExt, AsyncWriteExt};
+    use smol::net::{TcpListener, TcpStream};
+    use smol::stream::StreamExt;
+
+    const HOUR: Duration = Duration::from_secs(3600);
+
+    #[test]
+    fn a_timer_of_an_hour() {
+        smol::block_on(async {
+            let begun = Instant::now();
+            Timer::after(HOUR).await;
+            assert_eq!(begun.elapsed().as_secs(), 3600);
+        });
+    }
+
+    #[test]
+    fn a_day_of_ticks() {
+        let ticks = smol::block_on(Timer::interval(HOUR).take(24).count());
+        assert_eq!(ticks, 24);
+    }
+
+    #[test]
+    fn an_hour_of_blocking() {
+        smol::block_on(smol::unblock(|| std::thread::sleep(HOUR)));
+    }
+
+    #[test]
+    fn an_echo_after_an_hour() {
+        smol::block_on(async {
+            let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+            let address = listener.local_addr().unwrap();
+            let server = smol::spawn(async move {
+                let (mut stream, _) = listener.accept().await.unwrap();
+                let mut byte = [0];
+                stream.read_exact(&mut byte).await.unwrap();
+                Timer::after(HOUR).await;
+                stream.write_all(&byte).await.unwrap();
+            });
+            let mut stream = TcpStream::connect(address).await.unwrap();
+            stream.write_all(b"x").await.unwrap();
+            let mut byte = [0];
+            let answer = async { stream.read_exact(&mut byte).await.is_ok() };
+            let limit = async { Timer::after(HOUR / 2).await; false };
+            assert!(!answer.or(limit).await);
+            stream.read_exact(&mut byte).await.unwrap();
+            assert_eq!(&byte, b"x");
+            server.await;
+        });
+    }
+
+    #[test]
+    fn a_limit_that_is_too_short() {
+        let limit = async { Timer::after(Duration::from_secs(1)).await; false };
+        let work = async { Timer::after(HOUR).await; true };
+        assert!(smol::block_on(work.or(limit)));
+    }
+
+    #[test]
+    fn nobody_connects() {
+        smol::block_on(async {
+            let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+            drop(listener.accept().await);
+        });
+    }
+}
+"#;
+
+#[test]
+fn a_runtime_of_smol_is_in_virtual_time() {
+    let scratch = crate_with("io_of_smol", "[dependencies]\nsmol = \"2\"\n", SMOL);
+    let ran = json(&scratch, &[]);
+    let (tests, _) = results(&ran);
+    ran.exits_with(101);
+    is_exact(&tests, "a_timer_of_an_hour", "passed", 3600);
+    is_exact(&tests, "a_day_of_ticks", "passed", 24 * 3600);
+    is_exact(&tests, "an_hour_of_blocking", "passed", 3600);
+    is_exact(&tests, "an_echo_after_an_hour", "passed", 3600);
+    is_exact(&tests, "a_limit_that_is_too_short", "failed", 1);
+    is_exact(&tests, "nobody_connects", "hung", 0);
+    let test = result(&tests, "nobody_connects").to_string();
+    let line = place(SMOL, "fn nobody_connects").line + 1;
+    assert!(test.contains(&format!("src/lib.rs:{line}:")), "{test}");
+}
+
 #[test]
 fn sockets_and_pipes_of_std_are_in_virtual_time() {
     let scratch = crate_with("io_of_std", "", STD);
-    let (ran, tests) = results(&scratch);
+    let ran = json(&scratch, &[]);
+    let (tests, _) = results(&ran);
     ran.exits_with(101);
     is_exact(&tests, "a_time_out_and_an_answer", "passed", 3600);
     is_exact(&tests, "a_connection_with_a_time_out", "passed", 0);
@@ -400,7 +463,8 @@ fn sockets_and_pipes_of_std_are_in_virtual_time() {
 fn a_runtime_of_tokio_is_in_virtual_time() {
     let dependencies = "[dependencies]\ntokio = { version = \"1\", features = [\"full\"] }\n";
     let scratch = crate_with("io_of_tokio", dependencies, TOKIO);
-    let (ran, tests) = results(&scratch);
+    let ran = json(&scratch, &[]);
+    let (tests, _) = results(&ran);
     ran.exits_with(101);
     let passes = [
         ("an_hour_on_one_thread", 3600),
@@ -426,7 +490,7 @@ fn a_runtime_of_tokio_is_in_virtual_time() {
     assert!(test.contains(&format!("src/lib.rs:{line}:")), "{test}");
 
     // The same course of events every time.
-    let (_, again) = results(&scratch);
+    let (again, _) = results(&json(&scratch, &[]));
     for test in tests.iter().filter(|test| test["exact"] == true) {
         let name = test["test"].as_str().expect("a name");
         let name = name.strip_prefix("tests::").expect("all are in there");

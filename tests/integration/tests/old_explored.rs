@@ -1,7 +1,7 @@
 //! `cargo conan test --executions`: tests that know nothing of us, under many
 //! schedules, and the one that breaks them again.
 
-use conan_integration::{Ran, Run, Scratch, place};
+use conan_integration::{Run, crate_with, json, place, result, results};
 use serde_json::Value;
 
 const TESTS: &str = r#"
@@ -107,34 +107,6 @@ const WRONG: [&str; 4] = [
     "an_abort_in_some_orders",
 ];
 
-fn crate_with_tests(name: &str) -> Scratch {
-    let scratch = Scratch::empty(name, name);
-    let manifest = "[package]\nname = \"CRATE\"\nversion = \"0.1.0\"\nedition = \"2024\"\n";
-    scratch.write("Cargo.toml", manifest);
-    scratch.write("src/lib.rs", TESTS);
-    scratch
-}
-
-/// What a run says of each test in JSON.
-#[track_caller]
-fn results(scratch: &Scratch, words: &[&str]) -> (Ran, Vec<Value>) {
-    let json = ["test", "--lib", "--message-format", "json"];
-    let ran = scratch.conan().args(json).args(words).ran();
-    let lines = ran.stdout.lines().map(|line| {
-        let value: Result<Value, _> = serde_json::from_str(line);
-        value.unwrap_or_else(|error| panic!("{line:?} is not JSON ({error}); {ran}"))
-    });
-    let tests = lines.filter(|line| line.get("totals").is_none()).collect();
-    (ran, tests)
-}
-
-#[track_caller]
-fn result<'r>(tests: &'r [Value], name: &str) -> &'r Value {
-    let name = format!("tests::{name}");
-    let found = tests.iter().find(|test| test["test"] == *name);
-    found.unwrap_or_else(|| panic!("{name} has not run: {tests:#?}"))
-}
-
 /// What has to be the same if the same is done again.
 fn essence(test: &Value) -> Value {
     let keys = [
@@ -155,7 +127,7 @@ fn essence(test: &Value) -> Value {
 
 #[test]
 fn what_is_wrong_in_some_orders_is_found_and_replayed() {
-    let scratch = crate_with_tests("found");
+    let scratch = crate_with("found", "", TESTS);
     // In the default order there is nothing to see.
     scratch
         .conan()
@@ -165,7 +137,8 @@ fn what_is_wrong_in_some_orders_is_found_and_replayed() {
         .says("5 passed");
     for strategy in ["random", "pct", "pos", "history"] {
         let words = ["--executions", "150", "--strategy", strategy, "--seed", "3"];
-        let (ran, tests) = results(&scratch, &words);
+        let ran = json(&scratch, &words);
+        let (tests, _) = results(&ran);
         ran.exits_with(101);
         for name in WRONG {
             let test = result(&tests, name);
@@ -179,7 +152,8 @@ fn what_is_wrong_in_some_orders_is_found_and_replayed() {
                 continue;
             };
             let full = format!("tests::{name}");
-            let (ran, again) = results(&scratch, &["--replay", token, &full]);
+            let ran = json(&scratch, &["--replay", token, &full]);
+            let (again, _) = results(&ran);
             ran.exits_with(101);
             let again = result(&again, name);
             for key in ["verdict", "how", "schedule", "suspended"] {
@@ -198,12 +172,12 @@ fn what_is_wrong_in_some_orders_is_found_and_replayed() {
 
 #[test]
 fn a_seed_means_the_same_exploration() {
-    let scratch = crate_with_tests("seed");
+    let scratch = crate_with("seed", "", TESTS);
     for strategy in ["random", "history"] {
         let explored = |seed: &str, threads: &str| {
             let words = ["--executions", "40", "--strategy", strategy, "--seed", seed];
             let threads = ["--", "--test-threads", threads];
-            let (_, tests) = results(&scratch, &[&words[..], &threads].concat());
+            let (tests, _) = results(&json(&scratch, &[&words[..], &threads].concat()));
             let mut tests: Vec<_> = tests.iter().map(essence).collect();
             tests.sort_by_key(|test| test[0].to_string());
             tests
@@ -216,7 +190,7 @@ fn a_seed_means_the_same_exploration() {
 
 #[test]
 fn the_report_says_what_was_done_and_how_to_see_it_again() {
-    let scratch = crate_with_tests("said");
+    let scratch = crate_with("said", "", TESTS);
     let words = ["test", "--executions", "200", "--junit", "report.xml"];
     let ran = scratch.conan().args(words).ran();
     let line = place(TESTS, "right waits").line;
@@ -253,8 +227,9 @@ fn the_report_says_what_was_done_and_how_to_see_it_again() {
 
 #[test]
 fn a_token_of_another_test_is_noticed() {
-    let scratch = crate_with_tests("strange");
-    let (_, tests) = results(&scratch, &["--executions", "200", "opposite_order"]);
+    let scratch = crate_with("strange", "", TESTS);
+    let words = ["--executions", "200", "opposite_order"];
+    let (tests, _) = results(&json(&scratch, &words));
     let token = result(&tests, "two_locks_in_opposite_order")["token"].clone();
     let token = token.as_str().expect("it was found");
     let replay = |words: &[&str]| scratch.conan().args(["test", "--lib"]).args(words).ran();
