@@ -34,22 +34,67 @@ const PARKING: &[&str] = &["::thread_parking::", "::park"];
 
 /// What the thread with this backtrace waits for.
 pub(crate) fn waits(backtrace: &str) -> Waits {
-    let functions = backtrace.lines().filter_map(|line| {
-        let (number, name) = line.split_once(':')?;
-        number.trim().parse::<u32>().ok()?;
-        Some(name.trim().trim_start_matches(['<', '&']))
-    });
     let mut parks = false;
-    for name in functions {
+    for function in functions(backtrace) {
         let known = WAITING
             .iter()
-            .find(|(library, module, _)| name.starts_with(library) && name.contains(module));
+            .find(|(library, module, _)| function.is_in(library, module));
         if let Some((.., waits)) = known {
             return *waits;
         }
-        parks |= name.starts_with("std::") && PARKING.iter().any(|part| name.contains(part));
+        parks |= PARKING.iter().any(|part| function.is_in("std::", part));
     }
     if parks { Waits::Signal } else { Waits::Unknown }
+}
+
+/// A function on a stack.
+struct Function<'b> {
+    name: &'b str,
+    /// File, line and column.
+    place: &'b str,
+}
+
+fn functions(backtrace: &str) -> Vec<Function<'_>> {
+    let mut functions: Vec<Function<'_>> = Vec::new();
+    for line in backtrace.lines() {
+        let line = line.trim();
+        if let Some(place) = line.strip_prefix("at ") {
+            if let Some(last) = functions.last_mut() {
+                last.place = place;
+            }
+        } else if let Some((number, name)) = line.split_once(':')
+            && number.parse::<u32>().is_ok()
+        {
+            let name = name.trim().trim_start_matches(['<', '&']);
+            functions.push(Function { name, place: "" });
+        }
+    }
+    functions
+}
+
+impl Function<'_> {
+    /// True for a function of this module, both with the `::` around them.
+    fn is_in(&self, library: &str, module: &str) -> bool {
+        if self.name.contains("::") {
+            return self.name.starts_with(library) && self.name.contains(module);
+        }
+        // With line tables only, a function that is part of another one has no
+        // more than its last name; but its file tells.
+        let library = library.trim_end_matches(':');
+        let module = module.trim_matches(':');
+        let Some((folder, file)) = self.place.rsplit_once("/src/") else {
+            return false;
+        };
+        let folder = folder.rsplit('/').next().unwrap_or(folder);
+        let (name, version) = folder
+            .rsplit_once('-')
+            .filter(|(_, version)| version.starts_with(|c: char| c.is_ascii_digit()))
+            .unwrap_or((folder, ""));
+        let is_library = name.replace('-', "_") == library;
+        let has_version = !version.is_empty() || library == "std";
+        let mut parts = file.split(['/', '.']);
+        is_library && has_version && (module.is_empty() || parts.any(|part| part == module))
+    }
 }
 
 #[cfg(test)]
@@ -78,6 +123,23 @@ mod tests {
         assert_eq!(waits(parks), Waits::Signal);
         let scope = format!("{parks}   6: std::thread::scoped::scope\n");
         assert_eq!(waits(&scope), Waits::Join(None));
+    }
+
+    #[test]
+    fn where_names_are_short_the_files_tell() {
+        let registry = "/home/me/.cargo/registry/src/index.crates.io-6f17d22bba15001f";
+        let lock = format!(
+            "   4: lock_slow\n             at {registry}/parking_lot-0.12.3/src/raw_mutex.rs:262:17\n"
+        );
+        assert_eq!(waits(&lock), Waits::Lock);
+        let receives = format!(
+            "   4: recv<u32>\n             at {registry}/crossbeam-channel-0.5.15/src/flavors/list.rs:1:1\n"
+        );
+        assert_eq!(waits(&receives), Waits::Signal);
+        let parks = "   4: park\n             at /rustc/59807616e1/library/std/src/sys/sync/thread_parking/futex.rs:1:1\n";
+        assert_eq!(waits(parks), Waits::Signal);
+        let own = "   4: lock\n             at ./src/mutex.rs:7:1\n   5: lock\n             at /home/me/std/src/poll.rs:1:1\n";
+        assert_eq!(waits(own), Waits::Unknown);
     }
 
     #[test]
