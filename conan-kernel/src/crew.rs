@@ -33,8 +33,11 @@ pub(crate) type Job = Box<dyn FnOnce() + Send>;
 /// can join a crew's thread.
 #[derive(Default)]
 pub struct Crew {
-    idle: Lock<Vec<(String, &'static Slot)>>,
+    idle: Lock<Vec<Idle>>,
 }
+
+/// A thread that has nothing to do, and its name.
+pub(crate) type Idle = (String, &'static Slot);
 
 impl Crew {
     /// Nobody yet.
@@ -42,15 +45,18 @@ impl Crew {
         Self::default()
     }
 
-    /// A thread of this name that has nothing to do; and its name.
-    pub(crate) fn take(&self, name: &str) -> Option<(String, &'static Slot)> {
-        let mut idle = self.idle.lock();
-        let index = idle.iter().position(|(of, _)| of == name)?;
-        Some(idle.swap_remove(index))
+    /// All threads that have nothing to do.
+    pub(crate) fn take(&self) -> Vec<Idle> {
+        std::mem::take(&mut *self.idle.lock())
     }
 
-    pub(crate) fn put(&self, rested: impl IntoIterator<Item = (String, &'static Slot)>) {
-        self.idle.lock().extend(rested);
+    pub(crate) fn put(&self, mut rested: Vec<Idle>) {
+        let mut idle = self.idle.lock();
+        if idle.is_empty() {
+            *idle = rested;
+        } else {
+            idle.append(&mut rested);
+        }
     }
 }
 
@@ -79,6 +85,8 @@ pub(crate) struct Berth {
     taken: AtomicBool,
     job: Lock<Option<Job>>,
     destructors: Lock<Vec<(Destructor, usize)>>,
+    /// True if there are some. Only the thread itself asks.
+    has_destructors: AtomicBool,
     /// What a thread of the program's runs next.
     errand: Lock<Option<Errand>>,
     /// What its last routine returned.
@@ -118,6 +126,7 @@ impl Berth {
     /// Notes a thread-local that has to be dropped after the job.
     pub(crate) fn at_end(&self, destructor: Destructor, object: *mut c_void) {
         self.destructors.lock().push((destructor, object as usize));
+        self.has_destructors.store(true, Ordering::Relaxed);
     }
 
     fn next_destructor(&self) -> Option<(Destructor, usize)> {
@@ -126,6 +135,10 @@ impl Berth {
 
     /// Drops the calling thread's thread-locals, as at its end.
     fn drop_locals(&self) {
+        if !self.has_destructors.load(Ordering::Relaxed) {
+            return;
+        }
+        self.has_destructors.store(false, Ordering::Relaxed);
         // Dropping one may make another.
         while let Some((destructor, object)) = self.next_destructor() {
             // SAFETY: the thread registered both itself, for its end.

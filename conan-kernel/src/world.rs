@@ -5,7 +5,7 @@ use std::sync::atomic::Ordering;
 use std::{io, thread};
 
 use crate::aboard::Aboard;
-use crate::crew::{self, Crew, Job};
+use crate::crew::{self, Crew, Idle, Job};
 use crate::fine::Race;
 use crate::handover::{Slot, handover};
 use crate::interpose::{await_begin, enter_managed, real_clock};
@@ -60,6 +60,8 @@ pub struct World {
     /// How often threads that had left were waited for and did not come back.
     in_vain: u32,
     crew: Option<Arc<Crew>>,
+    /// Threads of the crew that have nothing to do.
+    idle: Vec<Idle>,
     /// Threads that may not have begun.
     starting: Vec<ThreadId>,
     _aboard: Aboard,
@@ -96,6 +98,7 @@ impl World {
             late_answers: 0,
             in_vain: 0,
             crew: None,
+            idle: Vec::new(),
             starting: Vec::new(),
             _aboard: aboard,
         })
@@ -105,6 +108,7 @@ impl World {
     #[must_use]
     pub fn with_crew(mut self, crew: &Arc<Crew>) -> Self {
         self.crew = Some(Arc::clone(crew));
+        self.idle = crew.take();
         self
     }
 
@@ -120,15 +124,17 @@ impl World {
     /// The same for what no longer shows its type: all that follows is compiled
     /// once, and not for each job.
     fn spawn_job(&mut self, name: &str, job: Job) -> io::Result<ThreadId> {
-        let Some(crew) = self.crew.clone() else {
+        if self.crew.is_none() {
             return self.start(name, |slot| {
                 move || {
                     enter_managed(slot);
                     job();
                 }
             });
-        };
-        if let Some((name, slot)) = crew.take(name) {
+        }
+        let mut idle = self.idle.iter();
+        if let Some(place) = idle.position(|(of, _)| of == name) {
+            let (name, slot) = self.idle.swap_remove(place);
             slot.berth.give(job);
             let _inside = Inside::enter();
             let mut state = state::lock();
@@ -465,9 +471,10 @@ impl Drop for World {
         me::set_owner(false);
         let _inside = Inside::enter();
         let mut state = state::lock();
-        let rested = state.close();
+        let mut rested = state.close();
         drop(state);
         if let Some(crew) = &self.crew {
+            rested.append(&mut self.idle);
             crew.put(rested);
         }
     }

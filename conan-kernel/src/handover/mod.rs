@@ -164,6 +164,12 @@ impl Slot {
     }
 }
 
+impl std::fmt::Debug for Slot {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_tuple("Slot").field(&self.id).finish()
+    }
+}
+
 /// The way that this process uses, the same from the first thread to the last.
 pub(crate) fn handover() -> &'static dyn Handover {
     static CHOSEN: OnceLock<&'static dyn Handover> = OnceLock::new();
