@@ -66,9 +66,14 @@ struct Word {
 
 pub(super) struct Clocks {
     strands: Vec<Strand>,
-    /// How many of them are of this world.
+    /// How many of them are of this world: beyond that, all clocks are at 0.
     begun: usize,
-    words: Vec<Word>,
+    words: Words,
+}
+
+/// The words at which threads synchronise.
+struct Words {
+    table: Vec<Word>,
     /// How many of them are of this world.
     used: usize,
     world: u32,
@@ -79,27 +84,18 @@ impl Clocks {
         Self {
             strands: Vec::new(),
             begun: 0,
-            words: Vec::new(),
-            used: 0,
-            world: 0,
+            words: Words {
+                table: Vec::new(),
+                used: 0,
+                world: 0,
+            },
         }
     }
 
     pub(super) fn begin(&mut self) {
-        let none = Word {
-            address: 0,
-            world: 0,
-            gives: [0; THREADS],
-        };
         self.strands.resize(THREADS, NEW);
-        self.words.resize(WORDS, none);
         self.begun = 0;
-        self.used = 0;
-        self.world = self.world.wrapping_add(1);
-        if self.world == 0 {
-            self.words.fill(none);
-            self.world = 1;
-        }
+        self.words.begin();
     }
 
     /// The thread's own time.
@@ -172,37 +168,35 @@ impl Clocks {
     }
 
     fn synchronize(&mut self, thread: usize, address: usize, effect: Effect) {
-        let Some(&mut strand) = self.strand(thread) else {
-            return;
-        };
-        if address == 0 {
+        if address == 0 || self.strand(thread).is_none() {
             return;
         }
-        let Some(word) = self.word(address) else {
+        let begun = self.begun;
+        let strand = &mut self.strands[thread];
+        let Some(word) = self.words.at(address) else {
             return;
         };
+        // As it was before this operation.
         let gives = word.gives;
         let adds = if effect.releases {
-            strand.knows
+            &strand.knows[..begun]
         } else {
-            strand.has_fenced
+            &strand.has_fenced[..begun]
         };
         match effect {
             Effect {
                 writes: true,
                 reads: true,
                 ..
-            } => join(&mut word.gives, &adds),
-            Effect { writes: true, .. } => word.gives = adds,
+            } => join(&mut word.gives[..begun], adds),
+            Effect { writes: true, .. } => word.gives[..begun].copy_from_slice(adds),
             _ => {}
         }
-        let Some(strand) = self.strand(thread) else {
-            return;
-        };
+        let gives = &gives[..begun];
         if effect.reads {
-            join(&mut strand.has_seen, &gives);
+            join(&mut strand.has_seen[..begun], gives);
             if effect.acquires {
-                join(&mut strand.knows, &gives);
+                join(&mut strand.knows[..begun], gives);
             }
         }
         if effect.releases && effect.writes {
@@ -231,16 +225,33 @@ impl Clocks {
         }
         self.strands.get_mut(thread)
     }
+}
 
-    fn word(&mut self, address: usize) -> Option<&mut Word> {
+impl Words {
+    fn begin(&mut self) {
+        let none = Word {
+            address: 0,
+            world: 0,
+            gives: [0; THREADS],
+        };
+        self.table.resize(WORDS, none);
+        self.used = 0;
+        self.world = self.world.wrapping_add(1);
+        if self.world == 0 {
+            self.table.fill(none);
+            self.world = 1;
+        }
+    }
+
+    fn at(&mut self, address: usize) -> Option<&mut Word> {
         let start = super::scatter(address);
-        let index = (0..self.words.len())
+        let index = (0..self.table.len())
             .map(|step| start.wrapping_add(step) % WORDS)
             .find(|&index| {
-                let word = &self.words[index];
+                let word = &self.table[index];
                 word.world != self.world || word.address == address
             })?;
-        let word = &mut self.words[index];
+        let word = &mut self.table[index];
         if word.world != self.world {
             if self.used > WORDS * 3 / 4 {
                 return None;
@@ -256,7 +267,7 @@ impl Clocks {
     }
 }
 
-fn join(clock: &mut Clock, other: &Clock) {
+fn join(clock: &mut [u32], other: &[u32]) {
     for (time, other) in clock.iter_mut().zip(other) {
         *time = (*time).max(*other);
     }

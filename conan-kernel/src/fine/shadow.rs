@@ -190,10 +190,10 @@ impl Touched {
 /// Which bytes of a word lie in a range.
 fn bytes(word: usize, start: usize, end: usize) -> u8 {
     let base = word << 3;
-    let is_in = |&byte: &usize| (start..end).contains(&(base + byte));
-    (0..8)
-        .filter(is_in)
-        .fold(0, |bytes, byte| bytes | 1 << byte)
+    let from = start.saturating_sub(base).min(8);
+    let to = end.saturating_sub(base).min(8);
+    let below = |byte: usize| ((1_u32 << byte) - 1) as u8;
+    below(to) & !below(from)
 }
 
 #[cfg(test)]

@@ -127,12 +127,16 @@ impl Sites {
     /// The sites that have met and have told what they are.
     pub(super) fn candidates(&mut self) -> Vec<Candidate> {
         self.anticipated = 0;
-        let sites = self.table.iter_mut().enumerate();
-        let told = sites.filter_map(|(place, site)| match &mut site.standing {
-            Standing::Met(told) => told.take().map(|told| Candidate { place, told }),
-            _ => None,
-        });
-        told.collect()
+        let mut candidates = Vec::new();
+        for &place in &self.known {
+            let place = place as usize;
+            if let Standing::Met(told) = &mut self.table[place].standing
+                && let Some(told) = told.take()
+            {
+                candidates.push(Candidate { place, told });
+            }
+        }
+        candidates
     }
 
     /// Settles what becomes of a candidate.
