@@ -3,6 +3,7 @@
 
 use std::backtrace::Backtrace;
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use super::Touch;
 use super::frames::{Frame, innermost};
@@ -48,7 +49,7 @@ enum Standing {
 #[derive(Debug)]
 enum Told {
     /// The stack of a thread that was there.
-    Stack(Backtrace),
+    Stack(Arc<Backtrace>),
     /// Whether it can be a scheduling point, as it was found out before.
     Known(bool),
 }
@@ -67,6 +68,9 @@ pub(super) struct Sites {
     /// Which sites can be scheduling points, by their addresses. That never
     /// changes, and takes its time to find out.
     judged: BTreeMap<usize, bool>,
+    /// The stacks of those that wait for that, kept for the next exploration:
+    /// one that has failed judges nobody.
+    stacks: BTreeMap<usize, Arc<Backtrace>>,
 }
 
 /// A site that may be adopted.
@@ -96,6 +100,7 @@ impl Sites {
             anticipated: 0,
             left: 0,
             judged: BTreeMap::new(),
+            stacks: BTreeMap::new(),
         }
     }
 
@@ -116,6 +121,7 @@ impl Sites {
             table: std::mem::take(&mut self.table),
             known: std::mem::take(&mut self.known),
             judged: std::mem::take(&mut self.judged),
+            stacks: std::mem::take(&mut self.stacks),
             ..Self::new()
         };
     }
@@ -145,6 +151,7 @@ impl Sites {
         self.adopted += usize::from(is_fit);
         let site = &mut self.table[candidate.place];
         self.judged.insert(site.address, is_fit);
+        self.stacks.remove(&site.address);
         site.standing = if is_fit {
             Standing::Adopted
         } else {
@@ -185,7 +192,14 @@ impl Sites {
             // caller: the stack has to begin with the engine's own.
             *told = Some(match self.judged.get(&address) {
                 Some(is_fit) => Told::Known(*is_fit),
-                None => Told::Stack(tell()),
+                None => Told::Stack(match self.stacks.get(&address) {
+                    Some(stack) => Arc::clone(stack),
+                    None => {
+                        let stack = Arc::new(tell());
+                        self.stacks.insert(address, Arc::clone(&stack));
+                        stack
+                    }
+                }),
             });
         }
     }

@@ -18,9 +18,16 @@ use conan_explore::{
     Random, Stage, Threads,
 };
 
+use conan_kernel::stay_aboard;
+
 use crate::asked::{Answer, Asked};
 
 fn main() {
+    // One stay for all seeds: explorations come one after the other.
+    stay_aboard(explore);
+}
+
+fn explore() {
     asked::answer(|asked| {
         let program = programs::named(&asked.program);
         // One for all seeds: its threads are kept.
