@@ -23,6 +23,7 @@ use crate::lock::Lock;
 use crate::me::{self, Inside};
 use crate::pointers::clear_ahead;
 use crate::state;
+use crate::turn;
 
 /// What a thread runs.
 pub(crate) type Job = Box<dyn FnOnce() + Send>;
@@ -257,7 +258,7 @@ pub(crate) unsafe fn live(slot: &'static Slot, first: Errand) -> *mut c_void {
         locals.restore();
         let _inside = Inside::enter();
         slot.berth.value.store(value as usize, Ordering::Relaxed);
-        let go = state::rest(slot);
+        let go = turn::rest(slot);
         match slot.berth.errand.lock().take() {
             Some(next) if go == Go::Turn => errand = next,
             _ => return value,
@@ -277,7 +278,7 @@ pub(crate) fn serve(slot: &'static Slot) {
         slot.berth.drop_locals();
         locals.restore();
         let _inside = Inside::enter();
-        if state::rest(slot) == Go::Released {
+        if turn::rest(slot) == Go::Released {
             break;
         }
     }

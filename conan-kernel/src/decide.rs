@@ -10,7 +10,9 @@ use crate::me::{self, Inside};
 use crate::places::Places;
 use crate::point::{Access, Choice, Kind, Place, Point, Step};
 use crate::schedule::Strategy;
-use crate::state::{self, Phase, SWITCHES, State, Thread, ThreadId, Wake};
+use crate::state::{self, SWITCHES, State};
+use crate::thread::{Phase, Thread, ThreadId, Wake};
+use crate::turn;
 
 /// True while a world is open whose strategy preempts: code that calls
 /// [`point`] very often pays no more than a look at it.
@@ -373,7 +375,7 @@ pub(crate) fn pause(
     match next {
         Some(next) if next.id == slot.id => state,
         next => {
-            state::hand_over(state, slot, next);
+            turn::hand_over(state, slot, next);
             state::lock()
         }
     }
@@ -412,6 +414,6 @@ pub fn access(address: usize, access: Access) {
 fn pause_here(doing: Doing) {
     if let Some(slot) = me::managed() {
         let _inside = Inside::enter();
-        drop(pause(state::enter(slot), slot, doing));
+        drop(pause(turn::enter(slot), slot, doing));
     }
 }

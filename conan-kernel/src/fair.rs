@@ -8,7 +8,8 @@
 //! that has come to very many points is taken to yield, too: it may spin. And
 //! when threads do nothing but yield, time has to creep, as it does elsewhere.
 
-use crate::state::{State, ThreadId};
+use crate::state::State;
+use crate::thread::ThreadId;
 
 /// Yields of each ready thread, without one that waits, wakes or ends, after
 /// which time creeps though some of them may be busy.

@@ -11,8 +11,10 @@ use crate::me::{self, Inside};
 use crate::raw::{self, EAGAIN, EINVAL, ETIMEDOUT, Timespec};
 #[cfg(target_arch = "x86_64")]
 use crate::spins;
-use crate::state::{self, ANY_MANAGED, Cause, Reason, State, ThreadId, Wake, WakeCall};
+use crate::state::{self, ANY_MANAGED, State};
+use crate::thread::{Cause, Reason, ThreadId, Wake, WakeCall};
 use crate::time;
+use crate::turn;
 
 const COMMAND: usize = 0x7f;
 const PRIVATE: usize = 128;
@@ -77,7 +79,7 @@ fn wait(
     if state.stays_outside(slot.id) && has_changed() {
         return EAGAIN;
     }
-    state = state::come_in(state, slot);
+    state = turn::come_in(state, slot);
     let number = state.thread(slot.id).course.number;
     state.fine.gives(number, address);
     state = decide::pause(state, slot, Doing::Wait(address));
@@ -91,11 +93,11 @@ fn wait(
         (true, true) => ns.saturating_sub(time::realtime_offset()),
     });
     if state.wakes_for_nothing(slot.id, address) {
-        state::wake_for_nothing(state, slot);
+        turn::wake_for_nothing(state, slot);
         return 0;
     }
     state.thread(slot.id).bitset = bitset;
-    let wake = state::block(state, slot, Cause::Futex(address), deadline);
+    let wake = turn::block(state, slot, Cause::Futex(address), deadline);
     match wake {
         Some(Wake {
             timed_out: true, ..
@@ -121,7 +123,7 @@ fn wait_as_before(slot: &'static Slot, word: &AtomicU32, value: u32, bitset: u32
         .remove(&slot.number.load(Ordering::Relaxed));
     state.thread(slot.id).bitset = bitset;
     state.begin_wait(slot.id, Cause::Futex(word.as_ptr() as usize), None);
-    state::wait_for_turn(state, slot);
+    turn::wait_for_turn(state, slot);
     0
 }
 
@@ -142,7 +144,7 @@ fn wake(slot: Option<&'static Slot>, args: [usize; 6], count: usize, bitset: u32
         drop(state);
         others = wake_outside(slot, args, count - woken);
         state = match slot {
-            Some(slot) => state::enter_briefly(slot),
+            Some(slot) => turn::enter_briefly(slot),
             None => state::lock(),
         };
     }
@@ -168,7 +170,7 @@ fn begin_wake(
     let Some(slot) = slot else {
         return state::lock();
     };
-    let mut state = state::enter_briefly(slot);
+    let mut state = turn::enter_briefly(slot);
     // A thread outside that waits here must not be kept waiting: it may be
     // about to become one of ours.
     if is_outsider || !decide::is_preempting() {

@@ -17,8 +17,10 @@ use crate::me::{self, Inside};
 use crate::pointers::clear_ahead;
 use crate::raw::{self, Timespec};
 use crate::real::{self, Real};
-use crate::state::{self, Cause, Phase};
+use crate::state;
+use crate::thread::{Cause, Phase};
 use crate::time::{self, CLOCK_MONOTONIC, CLOCK_REALTIME};
+use crate::turn;
 
 unsafe extern "C" {
     fn pthread_self() -> usize;
@@ -92,7 +94,7 @@ pub(crate) extern "C" fn sched_yield() -> c_int {
     match me::managed() {
         Some(slot) => {
             let _inside = Inside::enter();
-            state::yield_turn(slot);
+            turn::yield_turn(slot);
             0
         }
         None => libc_result(raw::yield_now()) as c_int,
@@ -202,7 +204,7 @@ unsafe extern "C" fn pthread_create(
         return unsafe { real(thread, attributes, routine, argument) };
     };
     let _inside = Inside::enter();
-    let mut state = state::enter_briefly(creator);
+    let mut state = turn::enter_briefly(creator);
     let wanted = (state.is_process && crew::can_keep())
         // SAFETY: the caller's own attributes.
         .then(|| unsafe { Wanted::by(attributes) })
@@ -336,7 +338,7 @@ unsafe extern "C" fn pthread_join(thread: usize, result: *mut *mut c_void) -> c_
         return join();
     };
     let inside = Inside::enter();
-    let mut state = state::enter(slot);
+    let mut state = turn::enter(slot);
     let Some(id) = state.by_pthread.remove(&thread) else {
         drop((state, inside));
         return join();
@@ -345,7 +347,7 @@ unsafe extern "C" fn pthread_join(thread: usize, result: *mut *mut c_void) -> c_
     if state.thread(id).phase == Phase::Finished {
         state.order(id, slot.id);
     } else {
-        state::block(state, slot, Cause::Join(id), None);
+        turn::block(state, slot, Cause::Join(id), None);
         state = state::lock();
     }
     let berth = &state.thread(id).slot.berth;
@@ -366,7 +368,7 @@ unsafe extern "C" fn pthread_join(thread: usize, result: *mut *mut c_void) -> c_
 unsafe extern "C" fn pthread_detach(thread: usize) -> c_int {
     if let Some(slot) = me::managed() {
         let _inside = Inside::enter();
-        let mut state = state::enter_briefly(slot);
+        let mut state = turn::enter_briefly(slot);
         let id = state.by_pthread.remove(&thread);
         if let Some(id) = id
             && state.thread(id).slot.berth.is_taken()

@@ -45,8 +45,10 @@ mod selfcheck;
 mod spins;
 mod stack;
 mod state;
+mod thread;
 mod time;
 mod trap;
+mod turn;
 mod watchdog;
 mod world;
 
@@ -58,7 +60,7 @@ pub use point::{Access, Choice, Kind, Place, Point, Step};
 pub use process::{Account, Hang, account, manage_process};
 pub use schedule::{Decision, Fifo, Recorded, Strategy};
 pub use selfcheck::{Unavailable, available};
-pub use state::{Blocked, Cause, Inexact, Reason, ThreadId, ThreadInfo, Wake, WakeCall};
+pub use thread::{Blocked, Cause, Inexact, Reason, ThreadId, ThreadInfo, Wake, WakeCall};
 pub use world::{
     Stopped, World, aside, current_number, current_thread, last_wake, park, set_tag, unpark,
 };

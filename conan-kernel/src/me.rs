@@ -5,6 +5,7 @@ use std::cell::Cell;
 use crate::handover::Slot;
 use crate::interpose;
 use crate::state;
+use crate::turn;
 
 thread_local! {
     // Constants without a destructor: can be looked at at any time, also
@@ -126,7 +127,7 @@ impl Drop for End {
             if was_kept && slot.berth.is_detached() {
                 interpose::detach_self();
             }
-            state::finish(slot);
+            turn::finish(slot);
             slot.vacate();
         }
     }

@@ -36,7 +36,7 @@ use std::sync::OnceLock;
 use crate::me::Inside;
 use crate::process::{self, Hang, account, manage_process};
 use crate::schedule::{Fifo, Strategy};
-use crate::state::{Cause, Reason, ThreadId, ThreadInfo};
+use crate::thread::{Cause, Reason, ThreadId, ThreadInfo};
 use crate::trap;
 use crate::world::World;
 

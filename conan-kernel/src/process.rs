@@ -14,8 +14,10 @@ use crate::polling;
 use crate::raw;
 use crate::schedule::Strategy;
 use crate::selfcheck::{Unavailable, available};
-use crate::state::{self, ANY_MANAGED, BELL, Phase, Reason, SWITCHES, State};
+use crate::state::{self, ANY_MANAGED, BELL, SWITCHES, State};
+use crate::thread::{Phase, Reason};
 use crate::time::CLOCK_MONOTONIC;
+use crate::turn;
 use crate::watchdog::{PERIOD_NS, is_running, time_used};
 use crate::world::World;
 
@@ -346,7 +348,7 @@ pub(crate) unsafe fn set_name(slot: &'static Slot, name: *const c_char) -> bool 
     // SAFETY: the caller vouches for it.
     let name = unsafe { std::ffi::CStr::from_ptr(name) };
     let name = name.to_string_lossy().into_owned();
-    let mut state = state::enter(slot);
+    let mut state = turn::enter(slot);
     // The owner of any other world has named its threads itself.
     if state.is_process {
         state.thread(slot.id).name = Some(name);

@@ -5,7 +5,9 @@ use std::sync::OnceLock;
 use crate::handover::Slot;
 use crate::me::Inside;
 use crate::raw::{ETIMEDOUT, Timespec};
-use crate::state::{self, Cause, Wake};
+use crate::state;
+use crate::thread::{Cause, Wake};
+use crate::turn;
 
 pub(crate) const CLOCK_REALTIME: i32 = 0;
 pub(crate) const CLOCK_MONOTONIC: i32 = 1;
@@ -33,13 +35,13 @@ pub(crate) fn realtime_offset() -> u64 {
 /// which of two threads reads first shows in a nanosecond only.
 pub(crate) fn read(slot: &'static Slot) -> u64 {
     let _inside = Inside::enter();
-    let mut state = state::enter_briefly(slot);
+    let mut state = turn::enter_briefly(slot);
     state.now += 1;
     let thread = state.thread(slot.id);
     thread.reads += 1;
     if thread.reads > MANY_READINGS {
         drop(state);
-        state::yield_turn(slot);
+        turn::yield_turn(slot);
         state = state::lock();
         // Others may have read the clock meanwhile.
         state.now += 1;
@@ -50,12 +52,12 @@ pub(crate) fn read(slot: &'static Slot) -> u64 {
 /// Sleeps until a point of virtual time.
 pub(crate) fn sleep(slot: &'static Slot, length: impl FnOnce(u64) -> u64) -> isize {
     let _inside = Inside::enter();
-    let state = state::enter(slot);
+    let state = turn::enter(slot);
     let mut deadline = length(state.now);
     if state.is_process && deadline > state.now {
         deadline = deadline.max(state.now.saturating_add(SHORTEST_SLEEP_NS));
     }
-    match state::block(state, slot, Cause::Sleep, Some(deadline)) {
+    match turn::block(state, slot, Cause::Sleep, Some(deadline)) {
         Some(Wake {
             timed_out: true, ..
         }) => 0,

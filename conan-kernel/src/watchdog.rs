@@ -10,7 +10,8 @@ use std::thread;
 use crate::handover::handover;
 use crate::me::Inside;
 use crate::raw::{self, SignalMask};
-use crate::state::{self, Inexact, Phase, Reason, SWITCHES, State};
+use crate::state::{self, SWITCHES, State};
+use crate::thread::{Inexact, Phase, Reason};
 
 /// How often the owner looks, in nanoseconds of real time.
 pub(crate) const PERIOD_NS: u64 = 20_000_000;

@@ -14,11 +14,10 @@ use crate::pointers;
 use crate::raw;
 use crate::schedule::Strategy;
 use crate::selfcheck::{Unavailable, available};
-use crate::state::{
-    self, BELL, Blocked, Cause, Inexact, Phase, Reason, SWITCHES, ThreadId, ThreadInfo, Wake,
-    WakeCall,
-};
+use crate::state::{self, BELL, SWITCHES};
+use crate::thread::{Blocked, Cause, Inexact, Phase, Reason, ThreadId, ThreadInfo, Wake, WakeCall};
 use crate::time::CLOCK_MONOTONIC;
+use crate::turn;
 use crate::watchdog::{self, PERIOD_NS};
 
 /// How many periods the owner waits for threads that have left its hands.
@@ -586,8 +585,8 @@ pub fn current_number() -> Option<usize> {
 pub fn park() {
     if let Some(slot) = me::managed() {
         let _inside = Inside::enter();
-        let state = state::enter(slot);
-        state::block(state, slot, Cause::Park, None);
+        let state = turn::enter(slot);
+        turn::block(state, slot, Cause::Park, None);
     }
 }
 
@@ -596,7 +595,7 @@ pub fn park() {
 pub fn last_wake() -> Option<(Wake, Option<String>)> {
     let slot = me::managed()?;
     let _inside = Inside::enter();
-    let mut state = state::enter(slot);
+    let mut state = turn::enter(slot);
     let wake = state.thread(slot.id).last_wake?;
     let name = wake.by.and_then(|by| state.thread(by).name.clone());
     Some((wake, name))
@@ -630,7 +629,7 @@ pub fn unpark(id: ThreadId) {
 pub fn set_tag(tag: u64) {
     if let Some(slot) = me::managed() {
         let _inside = Inside::enter();
-        let mut state = state::enter(slot);
+        let mut state = turn::enter(slot);
         let thread = state.thread(slot.id);
         thread.tag = tag;
         thread.last_wake = None;

@@ -26,6 +26,7 @@ use crate::lock::Guard;
 use crate::me::{self, Inside};
 use crate::point::Access;
 use crate::state::{self, State};
+use crate::turn;
 
 use self::clocks::Clocks;
 pub use self::frames::line_of_access;
@@ -240,7 +241,7 @@ fn fence(acquires: bool, releases: bool) {
         && let Some(slot) = me::managed()
     {
         let _inside = Inside::enter();
-        let mut state = state::enter(slot);
+        let mut state = turn::enter(slot);
         let number = state.thread(slot.id).course.number;
         if state.fine.is_on {
             state.fine.clocks.fence(number, acquires, releases);
@@ -266,7 +267,7 @@ fn arrive(touch: Touch) -> Option<Arrived> {
         return None;
     }
     let inside = Inside::enter();
-    let mut state = state::enter(slot);
+    let mut state = turn::enter(slot);
     if !state.fine.is_on {
         return None;
     }

@@ -13,7 +13,8 @@ use std::sync::Arc;
 use crate::handover::Slot;
 use crate::point::Access;
 use crate::stack::Stack;
-use crate::state::{Phase, State, ThreadId};
+use crate::state::State;
+use crate::thread::{Phase, ThreadId};
 
 use super::Touch;
 

@@ -192,14 +192,14 @@ impl Sites {
             // caller: the stack has to begin with the engine's own.
             *told = Some(match self.judged.get(&address) {
                 Some(is_fit) => Told::Known(*is_fit),
-                None => Told::Stack(match self.stacks.get(&address) {
-                    Some(stack) => Arc::clone(stack),
-                    None => {
-                        let stack = Arc::new(tell());
-                        self.stacks.insert(address, Arc::clone(&stack));
-                        stack
-                    }
-                }),
+                None if self.stacks.contains_key(&address) => {
+                    Told::Stack(Arc::clone(&self.stacks[&address]))
+                }
+                None => {
+                    let stack = Arc::new(tell());
+                    self.stacks.insert(address, Arc::clone(&stack));
+                    Told::Stack(stack)
+                }
             });
         }
     }

@@ -19,7 +19,8 @@ use crate::pointers::Sought;
 use crate::polling::Looks;
 use crate::raw;
 use crate::stack::Stack;
-use crate::state::{State, ThreadId};
+use crate::state::State;
+use crate::thread::ThreadId;
 
 /// How control passes to a managed thread and away from it.
 pub(crate) trait Handover: Sync {

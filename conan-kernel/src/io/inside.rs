@@ -15,7 +15,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use super::descriptor::{self, Address, Identity, Kind, PollFd};
 use crate::me::Inside;
 use crate::raw;
-use crate::state::{self, State, ThreadId};
+use crate::state::{self, State};
+use crate::thread::ThreadId;
 
 const UNIX: c_int = 1;
 const INET: c_int = 2;

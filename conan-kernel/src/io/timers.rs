@@ -19,6 +19,7 @@ use crate::raw::{EINVAL, Timespec};
 use crate::real::Real;
 use crate::state::{self, State};
 use crate::time::{CLOCK_MONOTONIC, CLOCK_REALTIME, realtime_offset};
+use crate::turn;
 
 static REAL_CREATE: Real = Real::new(c"timerfd_create");
 static REAL_SETTIME: Real = Real::new(c"timerfd_settime");
@@ -198,7 +199,7 @@ pub(super) unsafe extern "C" fn timerfd_settime(
         return unsafe { real(descriptor, flags, new, old) };
     };
     let _inside = Inside::enter();
-    let mut state = state::enter_briefly(slot);
+    let mut state = turn::enter_briefly(slot);
     let now = state.now;
     let Some(timer) = state.io.timers.get_mut(&descriptor) else {
         drop(state);
@@ -238,7 +239,7 @@ pub(super) unsafe extern "C" fn timerfd_settime(
 pub(super) unsafe extern "C" fn timerfd_gettime(descriptor: c_int, setting: *mut Setting) -> c_int {
     if let Some(slot) = me::managed() {
         let _inside = Inside::enter();
-        let state = state::enter_briefly(slot);
+        let state = turn::enter_briefly(slot);
         if let Some(timer) = state.io.timers.get(&descriptor) {
             // SAFETY: the caller gives room for the setting.
             unsafe { setting.write(timer.left(state.now)) };

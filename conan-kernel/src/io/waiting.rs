@@ -7,7 +7,9 @@ use super::{Call, loopback};
 use crate::decide;
 use crate::handover::Slot;
 use crate::me::Inside;
-use crate::state::{self, Cause, Reason, State, ThreadId, Wake};
+use crate::state::{self, State};
+use crate::thread::{Cause, Reason, ThreadId, Wake};
+use crate::turn;
 
 /// Turns after which the system is asked though threads are still ready:
 /// those may wait for what one does who waits here.
@@ -59,7 +61,7 @@ pub(super) enum Waited {
 /// The calling managed thread waits for one of the descriptors.
 pub(super) fn wait(slot: &'static Slot, call: Call, asks: &[PollFd], until: &mut Until) -> Waited {
     let _inside = Inside::enter();
-    let mut state = state::enter(slot);
+    let mut state = turn::enter(slot);
     if !state.is_process && !state.is_all_inside(asks) {
         return Waited::Natively;
     }
@@ -74,7 +76,7 @@ pub(super) fn wait(slot: &'static Slot, call: Call, asks: &[PollFd], until: &mut
         thread: slot.id,
         asks: asks.to_vec(),
     });
-    match state::block(state, slot, Cause::Io(call), deadline) {
+    match turn::block(state, slot, Cause::Io(call), deadline) {
         Some(Wake {
             timed_out: true, ..
         }) => Waited::TimedOut,
@@ -88,7 +90,7 @@ pub(super) fn wait(slot: &'static Slot, call: Call, asks: &[PollFd], until: &mut
 /// whoever does nothing else for long lets the others go first.
 pub(super) fn in_vain(slot: &'static Slot) {
     let _inside = Inside::enter();
-    let mut state = state::enter_briefly(slot);
+    let mut state = turn::enter_briefly(slot);
     if state.stays_outside(slot.id) {
         return;
     }
@@ -102,7 +104,7 @@ pub(super) fn in_vain(slot: &'static Slot) {
     let is_due = state.is_process && state.fire_one();
     if is_due || calls > MANY_IN_VAIN {
         drop(state);
-        state::yield_turn(slot);
+        turn::yield_turn(slot);
     }
 }
 

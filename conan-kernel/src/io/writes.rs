@@ -9,7 +9,7 @@ use super::{Call, inside, loopback};
 use crate::handover::Slot;
 use crate::me::{self, Inside};
 use crate::real::{Real, errno, set_errno};
-use crate::state;
+use crate::turn;
 
 static REAL_WRITE: Real = Real::new(c"write");
 static REAL_WRITEV: Real = Real::new(c"writev");
@@ -164,7 +164,7 @@ unsafe fn send_all(
         if descriptor::is_ready(socket, PollFd::OUT) {
             // The queue of a local peer is full, which nobody can ask for.
             let _inside = Inside::enter();
-            state::yield_turn(slot);
+            turn::yield_turn(slot);
             continue;
         }
         match await_room(slot, name, socket, &mut until) {
