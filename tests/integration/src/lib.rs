@@ -19,5 +19,5 @@ pub use place::{Place, place};
 pub use process::{LIMIT, Ran, Run, command};
 pub use report::Reports;
 pub use scratch::Scratch;
-pub use simple::{FINE, crate_with, failing};
+pub use simple::{FINE, crate_with_scripts, failing};
 pub use target::{cargo, cargo_conan, conan, target, workspace};

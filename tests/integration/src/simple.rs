@@ -31,7 +31,7 @@ pub fn failing() -> String {
 }
 
 /// A scratch crate with these scripts, none of them included anywhere.
-pub fn crate_with(name: &str, scripts: &[(&str, &str)]) -> Scratch {
+pub fn crate_with_scripts(name: &str, scripts: &[(&str, &str)]) -> Scratch {
     let scratch = Scratch::new(name);
     for (path, text) in scripts {
         scratch.write(path, text);

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::process::Stdio;
 
-use conan_integration::{FINE, Run, conan, crate_with, place, target, workspace};
+use conan_integration::{FINE, Run, conan, crate_with_scripts, place, target, workspace};
 use serde_json::Value;
 
 /// Two files with two mistakes each.
@@ -39,7 +39,7 @@ fn mistakes() -> Vec<String> {
 
 #[test]
 fn check_shows_every_mistake_of_every_file_in_each_format() {
-    let scratch = crate_with("mistakes", &MISTAKES);
+    let scratch = crate_with_scripts("mistakes", &MISTAKES);
     let check = |format: &str| {
         let ran = scratch
             .conan()
@@ -112,7 +112,7 @@ fn check_shows_every_mistake_of_every_file_in_each_format() {
 
 #[test]
 fn run_stops_at_the_mistakes_of_all_files_and_builds_nothing() {
-    let scratch = crate_with("mistakes_run", &MISTAKES);
+    let scratch = crate_with_scripts("mistakes_run", &MISTAKES);
     scratch.write("scripts/fine.conan", FINE);
     let ran = scratch
         .conan()
@@ -142,7 +142,7 @@ fn run_stops_at_the_mistakes_of_all_files_and_builds_nothing() {
 
 #[test]
 fn check_warns_of_a_script_that_nobody_includes() {
-    let scratch = crate_with("not_included", &[("scripts/lost.conan", FINE)]);
+    let scratch = crate_with_scripts("not_included", &[("scripts/lost.conan", FINE)]);
     scratch.script("scripts/found.conan", FINE);
     let ran = scratch
         .conan()
@@ -197,7 +197,7 @@ fn untidy() -> String {
 
 #[test]
 fn fmt_formats_and_its_check_only_looks() {
-    let scratch = crate_with("formatted", &[("a.conan", FINE), ("b.conan", &untidy())]);
+    let scratch = crate_with_scripts("formatted", &[("a.conan", FINE), ("b.conan", &untidy())]);
     let untidy = scratch.read("b.conan");
     let ran = scratch.conan().args(["fmt", "--check"]).ran();
     ran.exits_with(1)
@@ -244,7 +244,7 @@ fn fmt_formats_and_its_check_only_looks() {
 fn fmt_leaves_permissions_and_links_as_they_are() {
     use std::os::unix::fs::{PermissionsExt, symlink};
 
-    let scratch = crate_with("links", &[("real.conan", &untidy())]);
+    let scratch = crate_with_scripts("links", &[("real.conan", &untidy())]);
     let real = scratch.root().join("real.conan");
     let link = scratch.root().join("link.conan");
     fs::set_permissions(&real, fs::Permissions::from_mode(0o640)).unwrap();
@@ -277,7 +277,7 @@ fn the_scripts_of_this_repository_are_formatted() {
 
 #[test]
 fn expand_prints_a_driver_that_is_rust_and_always_the_same() {
-    let scratch = crate_with("expanded", &[("tests/scripts/fine.conan", FINE)]);
+    let scratch = crate_with_scripts("expanded", &[("tests/scripts/fine.conan", FINE)]);
     let expand = || {
         let ran = scratch
             .conan()
@@ -389,7 +389,7 @@ fn a_reader_that_goes_away_is_no_reason_to_panic() {
         FINE.split_once("#begin").unwrap().0,
         sequences.collect::<String>()
     );
-    let scratch = crate_with(
+    let scratch = crate_with_scripts(
         "no_reader",
         &[("long.conan", &long), ("broken.conan", "#begin one\n")],
     );

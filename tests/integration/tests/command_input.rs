@@ -2,11 +2,11 @@
 
 use std::fs;
 
-use conan_integration::{FINE, Run, Scratch, cargo, crate_with, place, target, workspace};
+use conan_integration::{FINE, Run, Scratch, cargo, crate_with_scripts, place, target, workspace};
 
 #[test]
 fn what_is_not_there_or_cannot_be_read_is_an_error_that_names_it() {
-    let scratch = crate_with("unreadable", &[("fine.conan", FINE)]);
+    let scratch = crate_with_scripts("unreadable", &[("fine.conan", FINE)]);
     fs::create_dir(scratch.root().join("empty")).unwrap();
     fs::create_dir(scratch.root().join("folder.conan")).unwrap();
     #[cfg(unix)]
@@ -61,7 +61,7 @@ fn a_folder_that_may_not_be_read_is_an_error_that_names_it() {
     use std::io::Write;
     use std::os::unix::fs::PermissionsExt;
 
-    let scratch = crate_with("locked_folder", &[("scripts/fine.conan", FINE)]);
+    let scratch = crate_with_scripts("locked_folder", &[("scripts/fine.conan", FINE)]);
     let folder = scratch.root().join("scripts");
     fs::set_permissions(&folder, fs::Permissions::from_mode(0o000)).unwrap();
     if fs::read_dir(&folder).is_ok() {
@@ -75,7 +75,7 @@ fn a_folder_that_may_not_be_read_is_an_error_that_names_it() {
 
 #[test]
 fn a_target_directory_that_cannot_be_written_is_an_error_that_names_it() {
-    let scratch = crate_with("no_target", &[("tests/scripts/fine.conan", FINE)]);
+    let scratch = crate_with_scripts("no_target", &[("tests/scripts/fine.conan", FINE)]);
     let nowhere = scratch.root().join("Cargo.toml/target");
     let mut command = scratch.conan();
     let ran = command
@@ -101,7 +101,7 @@ fn a_target_directory_that_cannot_be_written_is_an_error_that_names_it() {
 
 #[test]
 fn a_package_that_does_not_compile_ends_a_run_with_3() {
-    let scratch = crate_with("does_not_compile", &[("tests/scripts/fine.conan", FINE)]);
+    let scratch = crate_with_scripts("does_not_compile", &[("tests/scripts/fine.conan", FINE)]);
     let library = scratch.read("src/lib.rs");
     let library = scratch.write(
         "src/lib.rs",
@@ -124,7 +124,7 @@ fn a_package_that_does_not_compile_ends_a_run_with_3() {
 
 #[test]
 fn wrong_command_lines_end_with_2_and_say_what_is_wrong() {
-    let scratch = crate_with("command_lines", &[("fine.conan", FINE)]);
+    let scratch = crate_with_scripts("command_lines", &[("fine.conan", FINE)]);
     let wrong: [(&[&str], &str); 12] = [
         (&[], "Usage"),
         (&["frobnicate"], "frobnicate"),

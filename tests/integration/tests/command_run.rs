@@ -4,7 +4,7 @@ use std::fs;
 use std::path::Path;
 
 use conan_integration::{
-    FINE, Reports, Run, Scratch, conan, crate_with, failing, place, workspace,
+    FINE, Reports, Run, Scratch, conan, crate_with_scripts, failing, place, workspace,
 };
 
 #[test]
@@ -113,7 +113,7 @@ fn new_says_what_is_missing_in_a_crate_without_conan_test() {
 
 #[test]
 fn run_reports_in_every_format() {
-    let scratch = crate_with(
+    let scratch = crate_with_scripts(
         "formats",
         &[("pass.conan", FINE), ("sub/fail.conan", &failing())],
     );
@@ -177,7 +177,7 @@ fn run_takes_the_tick_time_of_the_command_line() {
         "#valueCheck c.add(1) # 1 #end",
         "#valueCheck ticks(1).as_millis() # 15 #end\n            std::thread::park();",
     );
-    let scratch = crate_with("ticktime", &[("slow.conan", &script)]);
+    let scratch = crate_with_scripts("ticktime", &[("slow.conan", &script)]);
     // The thread stays to the end: two ticks of 15 ms, and not of ten minutes.
     let ran = scratch
         .conan()
@@ -202,7 +202,7 @@ fn two_runs_at_once_do_not_disturb_each_other() {
         format!("{head}{}", sequences.collect::<String>())
             .replace("# 1 #end", &format!("# {value} #end"))
     };
-    let scratch = crate_with(
+    let scratch = crate_with_scripts(
         "at_once",
         &[
             ("right.conan", &many("right", 1)),
@@ -231,7 +231,7 @@ fn two_runs_at_once_do_not_disturb_each_other() {
 
 #[test]
 fn a_second_run_builds_nothing() {
-    let scratch = crate_with("run_twice", &[("fine.conan", FINE)]);
+    let scratch = crate_with_scripts("run_twice", &[("fine.conan", FINE)]);
     let run = || scratch.conan().args(["run", "fine.conan"]).ran();
     run().exits_with(0).says("Compiling");
     run().exits_with(0).never_mentions("Compiling");
@@ -244,7 +244,7 @@ fn a_second_run_builds_nothing() {
 
 #[test]
 fn run_uses_what_the_packages_own_tests_use() {
-    let scratch = crate_with("like_its_tests", &[]);
+    let scratch = crate_with_scripts("like_its_tests", &[]);
     // Its dev-dependencies, under another name, and what it depends on.
     let gallery = workspace().join("tests/gallery");
     let gallery = gallery.display();
