@@ -127,7 +127,7 @@ mod tests {
 
     #[test]
     fn where_names_are_short_the_files_tell() {
-        let registry = "/home/me/.cargo/registry/src/index.crates.io-6f17d22bba15001f";
+        let registry = "/home/me/.cargo/registry/src/index";
         let lock = format!(
             "   4: lock_slow\n             at {registry}/parking_lot-0.12.3/src/raw_mutex.rs:262:17\n"
         );

@@ -372,7 +372,7 @@ mod tests {
     fn a_thread_of_a_library_is_shown_where_that_is() {
         let backtrace = "   0: conan_kernel::state::block\n   1: syscall\n   \
             2: <std::sync::poison::mutex::Mutex<u8>>::lock\n             at /rustc/1/library/std/src/mutex.rs:1:1\n   \
-            3: pool::work\n             at /home/me/.cargo/registry/src/index.crates.io-1/pool-1.0.0/src/lib.rs:7:9\n   \
+            3: pool::work\n             at /home/me/.cargo/registry/src/index/pool-1.0.0/src/lib.rs:7:9\n   \
             4: std::thread::lifecycle\n             at /rustc/1/library/std/src/thread.rs:1:1\n   \
             5: conan_kernel::interpose::begin\n";
         let hang = Hang {
