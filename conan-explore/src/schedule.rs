@@ -10,11 +10,7 @@ use crate::trace::Trace;
 /// Takes the decisions of one execution, and writes them down. To be used as
 /// the strategy of the one world that an execution runs in.
 #[derive(Clone)]
-pub struct Schedule {
-    deciding: Arc<Mutex<Deciding>>,
-    /// True if waits may end for no reason: what is asked most often.
-    is_spurious: bool,
-}
+pub struct Schedule(Arc<Mutex<Deciding>>);
 
 struct Deciding {
     search: Box<dyn Search>,
@@ -26,21 +22,17 @@ struct Deciding {
 
 impl Schedule {
     pub(crate) fn new(search: impl Search + 'static, spurious: u32) -> Self {
-        Self {
-            deciding: Arc::new(Mutex::new(Deciding {
-                search: Box::new(search),
-                trace: Trace::default(),
-                spurious,
-                spurious_left: spurious,
-            })),
-            is_spurious: spurious > 0,
-        }
+        Self(Arc::new(Mutex::new(Deciding {
+            search: Box::new(search),
+            trace: Trace::default(),
+            spurious,
+            spurious_left: spurious,
+        })))
     }
 
     /// Lets so many waits of an execution end for no reason.
-    pub(crate) fn allow_spurious(&mut self, spurious: u32) {
+    pub(crate) fn allow_spurious(&self, spurious: u32) {
         self.deciding().spurious = spurious;
-        self.is_spurious = spurious > 0;
     }
 
     /// To be called before the execution, with its number.
@@ -64,12 +56,9 @@ impl Schedule {
     }
 
     fn deciding(&self) -> MutexGuard<'_, Deciding> {
-        let deciding = self.deciding.lock();
-        deciding.unwrap_or_else(PoisonError::into_inner)
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
-}
 
-impl Schedule {
     /// The same as a strategy that is no slower than need be: nobody can look
     /// at the schedule as long as that lives, which is as long as its world.
     pub fn in_hand(self) -> InHand {
@@ -147,6 +136,6 @@ impl Strategy for Schedule {
     }
 
     fn is_spurious(&self) -> bool {
-        self.is_spurious && self.deciding().spurious_left > 0
+        self.deciding().spurious_left > 0
     }
 }

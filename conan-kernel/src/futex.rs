@@ -248,7 +248,7 @@ fn wake_one(
     let queue = state.queues.get(&address)?;
     let matches = |id: &&ThreadId| state.threads[id.0].bitset & bitset != 0;
     let first = queue.iter().find(matches).copied()?;
-    // Whoever wakes all of them need not choose.
+    // Most often all of them are woken, and no list need be made.
     let chosen = if state.decides() && left < queue.len() {
         let matching: Vec<_> = queue.iter().filter(matches).copied().collect();
         matching[state.whom(&matching, left, wake.by)]
