@@ -41,6 +41,7 @@ mod raw;
 mod real;
 mod schedule;
 mod selfcheck;
+mod signals;
 #[cfg(target_arch = "x86_64")]
 mod spins;
 mod stack;

@@ -9,7 +9,6 @@
 use std::ffi::{c_int, c_void};
 use std::fs::File;
 use std::io;
-use std::mem;
 use std::ops::Range;
 use std::os::unix::fs::FileExt;
 use std::sync::OnceLock;
@@ -17,6 +16,7 @@ use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
 use crate::executable;
 use crate::me;
+use crate::signals::{self, ON_ITS_STACK, RESTART, WITH_CONTEXT};
 use crate::stack;
 
 /// Functions that ask without waiting, as they are called in the crates that
@@ -100,21 +100,7 @@ impl Looks {
     }
 }
 
-/// libc's `struct sigaction`.
-#[repr(C)]
-struct Action {
-    handler: usize,
-    mask: [u64; 16],
-    flags: c_int,
-    restorer: usize,
-}
-
-const WITH_CONTEXT: c_int = 4;
-const ON_ITS_STACK: c_int = 0x0800_0000;
-const RESTART: c_int = 0x1000_0000;
-
 unsafe extern "C" {
-    fn sigaction(signal: c_int, new: *const Action, old: *mut Action) -> c_int;
     fn getpid() -> c_int;
     fn tgkill(process: c_int, thread: c_int, signal: c_int) -> c_int;
 }
@@ -140,20 +126,9 @@ pub(crate) fn look_at(number: u32) {
 
 /// True if the signal is ours.
 fn is_prepared() -> bool {
-    // SAFETY: a list of numbers, all of which may be 0.
-    let mut old: Action = unsafe { mem::zeroed() };
-    let new = Action {
-        handler: looked_at as *const () as usize,
-        mask: [0; 16],
-        flags: WITH_CONTEXT | ON_ITS_STACK | RESTART,
-        restorer: 0,
-    };
-    // SAFETY: both are what libc takes them for.
-    unsafe {
-        sigaction(SIGNAL, std::ptr::null(), &raw mut old) == 0
-            && old.handler == 0
-            && sigaction(SIGNAL, &raw const new, std::ptr::null_mut()) == 0
-    }
+    let flags = WITH_CONTEXT | ON_ITS_STACK | RESTART;
+    // SAFETY: a handler that is told what was interrupted.
+    unsafe { signals::handle(SIGNAL, looked_at as *const () as usize, flags) }
 }
 
 /// What a thread does when it is looked at. It may be anywhere but inside the

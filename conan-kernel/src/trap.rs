@@ -34,29 +34,14 @@ mod x86_64 {
     use crate::me;
     use crate::raw;
     use crate::real::{Real, errno, set_errno};
-
-    /// libc's `struct sigaction`.
-    #[repr(C)]
-    struct Action {
-        handler: usize,
-        mask: [u64; 16],
-        flags: c_int,
-        restorer: usize,
-    }
+    use crate::signals::{self, NOT_BLOCKED, RESTART, WITH_CONTEXT};
 
     unsafe extern "C" {
-        fn sigaction(signal: c_int, new: *const Action, old: *mut Action) -> c_int;
         fn prctl(option: c_int, ...) -> c_int;
         fn raise(signal: c_int) -> c_int;
     }
 
     const SIGSYS: c_int = 31;
-    const WITH_CONTEXT: c_int = 4;
-    const RESTART: c_int = 0x1000_0000;
-    /// Another one may come while a handler waits: for another thread on the
-    /// same carrier.
-    const NOT_BLOCKED: c_int = 0x4000_0000;
-
     const SET_DISPATCH: c_int = 59;
     const ON: c_ulong = 1;
 
@@ -89,22 +74,12 @@ mod x86_64 {
         }
     }
 
-    /// True if the signal is ours.
+    /// True if the signal is ours. Another one may come while a handler waits:
+    /// for another thread on the same carrier.
     fn is_handled() -> bool {
-        // SAFETY: a list of numbers, all of which may be 0.
-        let mut old: Action = unsafe { mem::zeroed() };
-        let new = Action {
-            handler: caught as *const () as usize,
-            mask: [0; 16],
-            flags: WITH_CONTEXT | RESTART | NOT_BLOCKED,
-            restorer: 0,
-        };
-        // SAFETY: both are what libc takes them for.
-        unsafe {
-            sigaction(SIGSYS, std::ptr::null(), &raw mut old) == 0
-                && old.handler == 0
-                && sigaction(SIGSYS, &raw const new, std::ptr::null_mut()) == 0
-        }
+        let flags = WITH_CONTEXT | RESTART | NOT_BLOCKED;
+        // SAFETY: a handler that is told what was interrupted.
+        unsafe { signals::handle(SIGSYS, caught as *const () as usize, flags) }
     }
 
     /// The system's `siginfo_t`, as far as it matters.
@@ -282,12 +257,8 @@ mod x86_64 {
 
     /// Somebody has sent the signal: it ends the process.
     fn end_as_without_us() {
-        // SAFETY: a list of numbers, all of which may be 0: the default.
-        let default: Action = unsafe { mem::zeroed() };
-        // SAFETY: as libc takes it.
-        unsafe {
-            sigaction(SIGSYS, &raw const default, std::ptr::null_mut());
-            raise(SIGSYS);
-        }
+        signals::let_be(SIGSYS);
+        // SAFETY: ends the process.
+        unsafe { raise(SIGSYS) };
     }
 }
