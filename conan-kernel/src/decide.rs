@@ -273,7 +273,7 @@ impl State {
         if self.next_deadline().is_none_or(|first| first > self.now) {
             return false;
         }
-        if self.expire_timers() {
+        if self.go_off() | self.expire_timers() {
             return true;
         }
         let first = self.timers.keys().next();

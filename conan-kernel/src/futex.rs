@@ -8,13 +8,13 @@ use crate::executable;
 use crate::handover::Slot;
 use crate::lock::Guard;
 use crate::me::{self, Inside};
-use crate::raw::{self, EAGAIN, EINVAL, ETIMEDOUT, Timespec};
+use crate::raw::{self, EAGAIN, EINTR, EINVAL, ETIMEDOUT, Timespec};
 #[cfg(target_arch = "x86_64")]
 use crate::spins;
 use crate::state::{self, ANY_MANAGED, State};
 use crate::thread::{Cause, Reason, ThreadId, Wake, WakeCall};
 use crate::time;
-use crate::turn;
+use crate::turn::{self, Ended};
 
 const COMMAND: usize = 0x7f;
 const PRIVATE: usize = 128;
@@ -23,6 +23,10 @@ const WAKE: usize = 1;
 const WAIT_BITSET: usize = 9;
 const WAKE_BITSET: usize = 10;
 const CLOCK_REALTIME: usize = 256;
+
+/// A signal has been handled, and the call goes on, as the system says it to
+/// itself.
+const RESTARTS: isize = -512;
 
 /// A futex call of a managed thread; nothing if it is not emulated.
 ///
@@ -53,7 +57,12 @@ pub(crate) unsafe fn managed(slot: &'static Slot, args: [usize; 6]) -> Option<is
             let until = timeout.map(|ns| (ns, is_bitset, realtime));
             // SAFETY: a caller of futex passes the address of a word.
             let word = unsafe { &*(address as *const AtomicU32) };
-            Some(wait(slot, word, value as u32, until, bitset))
+            loop {
+                let result = wait(slot, word, value as u32, until, bitset);
+                if result != RESTARTS {
+                    return Some(result);
+                }
+            }
         }
         WAKE => Some(wake(Some(slot), args, value, u32::MAX)),
         WAKE_BITSET => Some(wake(Some(slot), args, value, bits as u32)),
@@ -97,13 +106,12 @@ fn wait(
         return 0;
     }
     state.thread(slot.id).bitset = bitset;
-    let wake = turn::block(state, slot, Cause::Futex(address), deadline);
-    match wake {
-        Some(Wake {
-            timed_out: true, ..
-        }) => ETIMEDOUT,
+    match turn::block(state, slot, Cause::Futex(address), deadline) {
+        Ended::TimedOut => ETIMEDOUT,
+        Ended::Interrupted(true) if deadline.is_none() => RESTARTS,
+        Ended::Interrupted(_) => EINTR,
         // A thread that was released looks at the word again by itself.
-        Some(_) | None => 0,
+        Ended::Woken | Ended::Released => 0,
     }
 }
 

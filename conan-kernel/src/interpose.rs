@@ -11,16 +11,17 @@ use crate::bottom::{self, Routine, Start};
 use crate::crew::{self, Destructor, Errand};
 use crate::decide::{self, Doing};
 use crate::futex;
-use crate::handover::{Go, handover};
+use crate::handover::{Go, THREAD_TIME, handover};
 use crate::io;
 use crate::me::{self, Inside};
 use crate::pointers::clear_ahead;
 use crate::raw::{self, Timespec};
 use crate::real::{self, Real};
+use crate::signals;
 use crate::state;
 use crate::thread::{Cause, Phase};
 use crate::time::{self, CLOCK_MONOTONIC, CLOCK_REALTIME};
-use crate::turn;
+use crate::turn::{self, Ended};
 
 unsafe extern "C" {
     fn pthread_self() -> usize;
@@ -84,6 +85,9 @@ pub(crate) unsafe extern "C" fn syscall(
             return libc_result(result);
         }
     }
+    if let Some(result) = signals::by_number(number as isize, args) {
+        return result as c_long;
+    }
     // SAFETY: the caller's own call.
     libc_result(unsafe { raw::syscall(number as isize, args) })
 }
@@ -109,6 +113,15 @@ pub(crate) unsafe extern "C" fn clock_gettime(clock: c_int, result: *mut Timespe
         let now = time::read(slot);
         // SAFETY: the caller gives room for the result.
         unsafe { result.write(time::as_clock(now, clock)) };
+        return 0;
+    }
+    if clock == THREAD_TIME
+        && let Some(slot) = me::managed()
+    {
+        let _inside = Inside::enter();
+        let used = handover().time_used(slot);
+        // SAFETY: the caller gives room for the result.
+        unsafe { result.write(Timespec::from_ns(used)) };
         return 0;
     }
     // SAFETY: libc's function of this name and type.
@@ -160,14 +173,21 @@ pub(crate) unsafe extern "C" fn clock_nanosleep(
         } else {
             0
         };
-        time::sleep(slot, |now| {
+        let left = time::sleep(slot, |now| {
             if absolute {
                 ns.saturating_sub(offset)
             } else {
                 now.saturating_add(ns)
             }
         });
-        return 0;
+        let Some(left) = left else {
+            return 0;
+        };
+        if !absolute && !remaining.is_null() {
+            // SAFETY: the caller gives room for what is left.
+            unsafe { remaining.write(Timespec::from_ns(left)) };
+        }
+        return -raw::EINTR as c_int;
     }
     // SAFETY: the caller's own call.
     let result = unsafe { raw::clock_nanosleep(clock, flags, request, remaining) };
@@ -213,6 +233,9 @@ unsafe extern "C" fn pthread_create(
         && let Some(slot) = state.take_resting(wanted.stack)
     {
         slot.berth.send(Errand { routine, argument });
+        let blocked = creator.signals.blocked();
+        slot.signals.begin(blocked);
+        handover().blocks(slot, blocked);
         // SAFETY: the caller wants the new thread's handle there.
         unsafe { *thread = slot.berth.handle.load(Ordering::Relaxed) };
         slot
@@ -310,6 +333,7 @@ impl Wanted {
 
 /// Makes the calling thread a managed one and waits for its first turn.
 pub(crate) fn enter_managed(slot: &'static crate::handover::Slot) {
+    signals::inherit(slot);
     slot.number.store(raw::thread_number(), Ordering::Release);
     raw::wake_all(&slot.number);
     me::become_managed(slot);
@@ -337,18 +361,27 @@ unsafe extern "C" fn pthread_join(thread: usize, result: *mut *mut c_void) -> c_
     let Some(slot) = me::managed() else {
         return join();
     };
-    let inside = Inside::enter();
+    let mut inside = Inside::enter();
     let mut state = turn::enter(slot);
     let Some(id) = state.by_pthread.remove(&thread) else {
         drop((state, inside));
         return join();
     };
     state = decide::pause(state, slot, Doing::Join(id));
-    if state.thread(id).phase == Phase::Finished {
-        state.order(id, slot.id);
-    } else {
-        turn::block(state, slot, Cause::Join(id), None);
-        state = state::lock();
+    loop {
+        if state.thread(id).phase == Phase::Finished {
+            state.order(id, slot.id);
+            break;
+        }
+        let ended = turn::block(state, slot, Cause::Join(id), None);
+        if !matches!(ended, Ended::Interrupted(_)) {
+            state = state::lock();
+            break;
+        }
+        // Handlers are called on the way out; then it goes on.
+        drop(inside);
+        inside = Inside::enter();
+        state = turn::enter(slot);
     }
     let berth = &state.thread(id).slot.berth;
     if berth.is_taken() {
@@ -489,5 +522,7 @@ pub(crate) fn anchor() -> usize {
     ];
     std::hint::black_box(addresses)
         .iter()
-        .fold(io::anchor(), |sum, address| sum ^ address)
+        .fold(io::anchor() ^ signals::anchor(), |sum, address| {
+            sum ^ address
+        })
 }

@@ -4,6 +4,7 @@ use std::cell::Cell;
 
 use crate::handover::Slot;
 use crate::interpose;
+use crate::signals;
 use crate::state;
 use crate::turn;
 
@@ -104,7 +105,11 @@ impl Inside {
 impl Drop for Inside {
     #[inline]
     fn drop(&mut self) {
-        INSIDE.set(INSIDE.get() - 1);
+        let depth = INSIDE.get() - 1;
+        INSIDE.set(depth);
+        if depth == 0 && signals::are_any() {
+            signals::take_own();
+        }
     }
 }
 

@@ -207,6 +207,7 @@ fn text() -> String {
             Reason::WokeOutside => "woke-outside",
             Reason::WokenFromOutside => "woken-from-outside",
             Reason::Io => "io",
+            Reason::Signal => "signal",
         };
         let _ = writeln!(text, "inexact {reason} {}", one_line(name.as_deref()));
     }
@@ -292,6 +293,7 @@ fn cause(thread: &ThreadInfo, threads: &[ThreadInfo]) -> String {
             format!("join {}", one_line(name))
         }
         Some(Cause::Park) => "park".to_owned(),
+        Some(Cause::Signal) => "signal".to_owned(),
         Some(Cause::Io(call)) => format!("io {} {}", call.name, call.kind().unwrap_or_default()),
         None => "yield".to_owned(),
     }

@@ -14,6 +14,7 @@ use crate::polling;
 use crate::raw;
 use crate::schedule::Strategy;
 use crate::selfcheck::{Unavailable, available};
+use crate::signals;
 use crate::state::{self, ANY_MANAGED, BELL, SWITCHES, State};
 use crate::thread::{Phase, Reason};
 use crate::time::CLOCK_MONOTONIC;
@@ -103,6 +104,10 @@ pub fn manage_process(
     // SAFETY: the function may be called in a child between `fork` and `exec`.
     unsafe { pthread_atfork(None, None, Some(leave_child_alone)) };
     slot.number.store(raw::thread_number(), Ordering::Relaxed);
+    // SAFETY: has no arguments.
+    let handle = unsafe { pthread_self() };
+    slot.berth.handle.store(handle, Ordering::Relaxed);
+    signals::inherit(slot);
     me::adopt(slot);
     let _inside = Inside::enter();
     if handover().begin(slot) == Go::Released {
@@ -111,9 +116,15 @@ pub fn manage_process(
     Ok(())
 }
 
+/// True while the whole process is a world.
+#[inline]
+pub(crate) fn is_managed() -> bool {
+    IS_MANAGED.load(Ordering::Relaxed)
+}
+
 /// What came of the process so far; nothing if it is not managed.
 pub fn account() -> Option<Account> {
-    if !IS_MANAGED.load(Ordering::Relaxed) {
+    if !is_managed() {
         return None;
     }
     let _inside = Inside::enter();
@@ -124,6 +135,9 @@ pub fn account() -> Option<Account> {
         if !inexact.contains(&one) {
             inexact.push(one);
         }
+    }
+    if signals::came_from_outside() {
+        inexact.push((None, Reason::Signal));
     }
     Some(Account {
         passed: state.now - state.begun,
@@ -138,6 +152,7 @@ unsafe extern "C" {
         parent: Option<extern "C" fn()>,
         child: Option<extern "C" fn()>,
     ) -> c_int;
+    fn pthread_self() -> usize;
     fn _exit(code: c_int) -> !;
 }
 
@@ -216,9 +231,15 @@ fn drive() -> Hang {
         }
         // The same for those behind descriptors.
         let waiting = state.wait_for_outside();
-        if !waiting.is_empty() {
+        let awaiting = state.wait_for_signals();
+        // Or a child may send a signal, and its handler set things going.
+        let may_come = signals::may_come() && raw::has_children();
+        if !waiting.is_empty() || !awaiting.is_empty() || may_come {
             for thread in waiting {
-                state.note_inexact_io(thread);
+                state.note_inexact_once(thread, Reason::Io);
+            }
+            for thread in awaiting {
+                state.note_inexact_once(thread, Reason::Blocked);
             }
             let pause = state.pause();
             drop(state);
@@ -232,15 +253,15 @@ fn drive() -> Hang {
         }
         looked = None;
         let Some(deadline) = state.next_deadline() else {
-            let is_quiet = state.io.is_quiet();
+            let is_quiet = state.io.is_quiet() && state.awaiting == 0 && !signals::may_come();
             drop(state);
             if !is_quiet {
                 let found = wait_really(GRACE_NS);
                 let mut state = state::lock();
                 for &thread in &found {
-                    state.note_inexact_io(thread);
+                    state.note_inexact_once(thread, Reason::Io);
                 }
-                if !found.is_empty() {
+                if !found.is_empty() || state.take_signals() {
                     continue;
                 }
             }

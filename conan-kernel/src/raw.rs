@@ -5,6 +5,7 @@ use std::arch::asm;
 use std::sync::atomic::AtomicU32;
 
 /// `EAGAIN` and its kin, as the kernel returns them: negative.
+pub(crate) const EINTR: isize = -4;
 pub(crate) const EAGAIN: isize = -11;
 pub(crate) const EINVAL: isize = -22;
 pub(crate) const ETIMEDOUT: isize = -110;
@@ -23,6 +24,12 @@ mod number {
     pub(crate) const PPOLL: isize = 271;
     pub(crate) const FSTAT: isize = 5;
     pub(crate) const WAITID: isize = 247;
+    pub(crate) const KILL: isize = 62;
+    pub(crate) const TKILL: isize = 200;
+    pub(crate) const TGKILL: isize = 234;
+    pub(crate) const RT_SIGTIMEDWAIT: isize = 128;
+    pub(crate) const RT_SIGQUEUEINFO: isize = 129;
+    pub(crate) const RT_TGSIGQUEUEINFO: isize = 297;
     /// Where the mode is in what `FSTAT` writes, in bytes.
     pub(crate) const MODE: usize = 24;
 }
@@ -41,11 +48,17 @@ mod number {
     pub(crate) const PPOLL: isize = 73;
     pub(crate) const FSTAT: isize = 80;
     pub(crate) const WAITID: isize = 95;
+    pub(crate) const KILL: isize = 129;
+    pub(crate) const TKILL: isize = 130;
+    pub(crate) const TGKILL: isize = 131;
+    pub(crate) const RT_SIGTIMEDWAIT: isize = 137;
+    pub(crate) const RT_SIGQUEUEINFO: isize = 138;
+    pub(crate) const RT_TGSIGQUEUEINFO: isize = 240;
     /// Where the mode is in what `FSTAT` writes, in bytes.
     pub(crate) const MODE: usize = 16;
 }
 
-pub(crate) use number::FUTEX;
+pub(crate) use number::{FUTEX, GETTID, KILL, TGKILL, TKILL};
 
 /// Makes a system call; the kernel's own result, an error as a negative number.
 ///
@@ -221,8 +234,10 @@ pub(crate) struct SignalMask(u64);
 impl SignalMask {
     const SET: usize = 2;
 
-    /// It takes them all.
-    pub(crate) const NONE: Self = Self(0);
+    /// Just these, a bit for each.
+    pub(crate) const fn of(bits: u64) -> Self {
+        Self(bits)
+    }
 
     /// From now on the calling thread takes none. Returns what was before.
     pub(crate) fn block_all() -> Self {
@@ -232,7 +247,6 @@ impl SignalMask {
     }
 
     /// The calling thread's, as the system has it.
-    #[cfg(target_arch = "x86_64")]
     pub(crate) fn present() -> u64 {
         let mut present = 0_u64;
         let args = [0, 0, &raw mut present as usize, size_of::<u64>(), 0, 0];
@@ -259,6 +273,58 @@ impl SignalMask {
         // SAFETY: both masks are as large as they are said to be, or absent.
         unsafe { syscall(number::RT_SIGPROCMASK, args) };
     }
+}
+
+/// Sends a signal to the calling thread of the system's, which takes it before
+/// this returns unless it blocks it.
+pub(crate) fn send_to_self(signal: i32, info: *const std::ffi::c_void) {
+    send_to_thread(thread_number(), signal, info);
+}
+
+/// Sends a signal to a thread of the system's.
+pub(crate) fn send_to_thread(number: u32, signal: i32, info: *const std::ffi::c_void) {
+    let process = std::process::id() as usize;
+    let args = [
+        process,
+        number as usize,
+        signal as usize,
+        info as usize,
+        0,
+        0,
+    ];
+    // SAFETY: the caller has what the system wants to know of a signal.
+    if unsafe { syscall(number::RT_TGSIGQUEUEINFO, args) } < 0 {
+        // To others a process may not send everything.
+        let args = [process, number as usize, signal as usize, 0, 0, 0];
+        // SAFETY: numbers only.
+        unsafe { syscall(TGKILL, args) };
+    }
+}
+
+/// Sends a signal to the process.
+pub(crate) fn send_to_process(signal: i32, info: *const std::ffi::c_void) {
+    let process = std::process::id() as usize;
+    let args = [process, signal as usize, info as usize, 0, 0, 0];
+    // SAFETY: the caller has what the system wants to know of a signal.
+    if unsafe { syscall(number::RT_SIGQUEUEINFO, args) } < 0 {
+        // SAFETY: numbers only.
+        unsafe { syscall(KILL, [process, signal as usize, 0, 0, 0, 0]) };
+    }
+}
+
+/// Takes one of these signals, if the system has kept it because it is blocked.
+pub(crate) fn take_signal(wanted: u64, info: *mut std::ffi::c_void) -> bool {
+    let none = Timespec::from_ns(0);
+    let args = [
+        &raw const wanted as usize,
+        info as usize,
+        &raw const none as usize,
+        size_of::<u64>(),
+        0,
+        0,
+    ];
+    // SAFETY: the caller has room for it; the rest is our own.
+    unsafe { syscall(number::RT_SIGTIMEDWAIT, args) > 0 }
 }
 
 /// Sets or asks for the alternate signal stack.

@@ -13,6 +13,7 @@ use crate::lock::{Guard, Lock};
 use crate::places::ByAddress;
 use crate::raw;
 use crate::schedule::Strategy;
+use crate::signals::Alarm;
 use crate::thread::{Blocked, Cause, Inexact, Phase, Reason, Thread, ThreadId, Wake, WakeCall};
 
 /// Queues are kept though nobody is in them, unless there are more.
@@ -42,6 +43,9 @@ pub(crate) struct State {
     pub(crate) timers: BTreeMap<(u64, u64), ThreadId>,
     pub(crate) by_pthread: BTreeMap<usize, ThreadId>,
     pub(crate) io: Io,
+    pub(crate) alarm: Alarm,
+    /// How many threads wait for a signal.
+    pub(crate) awaiting: usize,
     /// Threads that have begun to wait at a static variable, and that nobody
     /// has waited for yet.
     pub(crate) at_statics: Vec<ThreadId>,
@@ -97,6 +101,8 @@ static STATE: Lock<State> = Lock::new(State {
     timers: BTreeMap::new(),
     by_pthread: BTreeMap::new(),
     io: Io::new(),
+    alarm: Alarm::NONE,
+    awaiting: 0,
     at_statics: Vec::new(),
     wake_calls: Vec::new(),
     worlds: 0,
@@ -154,6 +160,14 @@ impl State {
             reason,
             tag,
         });
+    }
+
+    /// The same, but not again and again.
+    pub(crate) fn note_inexact_once(&mut self, thread: ThreadId, reason: Reason) {
+        let is_it = |known: &Inexact| known.thread == thread && known.reason == reason;
+        if !self.inexact.iter().any(is_it) {
+            self.note_inexact(thread, reason);
+        }
     }
 
     /// Registers a thread that is about to start.
@@ -283,10 +297,8 @@ impl State {
 
     pub(crate) fn next_deadline(&self) -> Option<u64> {
         let first = self.timers.keys().next().map(|(deadline, _)| *deadline);
-        match self.next_expiry() {
-            Some(expiry) => Some(first.map_or(expiry, |first| first.min(expiry))),
-            None => first,
-        }
+        let others = [self.next_expiry(), self.alarm.due()];
+        others.into_iter().flatten().chain(first).min()
     }
 
     /// Fires the timer at this place in the order of deadlines.
@@ -342,6 +354,14 @@ impl State {
                 cause: Cause::Io(_),
                 ..
             }) => self.leave_descriptors(id),
+            Phase::Blocked(Blocked {
+                cause: Cause::Join(other),
+                ..
+            }) => self.thread(other).joiners.retain(|&joiner| joiner != id),
+            Phase::Blocked(Blocked {
+                cause: Cause::Signal,
+                ..
+            }) => self.awaiting -= 1,
             _ => {}
         }
         if let Some(by) = wake.by {
@@ -390,6 +410,7 @@ impl State {
                 }
             }
             Cause::Join(other) => self.thread(other).joiners.push(id),
+            Cause::Signal => self.awaiting += 1,
             Cause::Sleep | Cause::Park | Cause::Io(_) => {}
         }
         let timer = deadline.map(|deadline| {
@@ -405,7 +426,7 @@ impl State {
         thread.course.comes_to(match cause {
             Cause::Futex(address) => Doing::Wait(address),
             Cause::Join(other) => Doing::Join(other),
-            Cause::Sleep | Cause::Park | Cause::Io(_) => Doing::Continue,
+            Cause::Sleep | Cause::Park | Cause::Io(_) | Cause::Signal => Doing::Continue,
         });
         thread.phase = Phase::Blocked(Blocked {
             cause,
@@ -423,7 +444,11 @@ impl State {
             self.recall_the_yielded();
         }
         loop {
-            if self.ready.is_empty() && !self.ask_descriptors() && !self.wake_the_yielded() {
+            if self.ready.is_empty()
+                && !self.take_signals()
+                && !self.ask_descriptors()
+                && !self.wake_the_yielded()
+            {
                 return None;
             }
             let next = self.pass_the_turn(previous, false)?;

@@ -3,6 +3,7 @@
 use crate::decide::Course;
 use crate::handover::Slot;
 use crate::io::Call;
+use crate::signals::Given;
 
 /// A managed thread, for the life of the process.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -28,6 +29,8 @@ pub enum Cause {
     Park,
     /// A descriptor: a pipe, a socket, or one of many.
     Io(Call),
+    /// A signal.
+    Signal,
 }
 
 /// A blocked thread.
@@ -93,6 +96,8 @@ pub enum Reason {
     /// A thread waited for a descriptor with somebody else behind it, in real
     /// time.
     Io,
+    /// Somebody outside sent a signal.
+    Signal,
 }
 
 /// What is known of a managed thread.
@@ -147,6 +152,10 @@ pub(crate) struct Thread {
     pub(crate) needs_turn: bool,
     /// The threads that wait for its end.
     pub(crate) joiners: Vec<ThreadId>,
+    /// Its wait has come to its end because of a signal; true if the call goes
+    /// on after that.
+    pub(crate) interrupted: Option<bool>,
+    pub(crate) given: Given,
     pub(crate) course: Course,
 }
 
@@ -168,6 +177,8 @@ impl Thread {
             kept_turn: 0,
             needs_turn: false,
             joiners: Vec::new(),
+            interrupted: None,
+            given: Given::default(),
             course: Course::new(number),
         }
     }

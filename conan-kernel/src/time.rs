@@ -4,10 +4,10 @@ use std::sync::OnceLock;
 
 use crate::handover::Slot;
 use crate::me::Inside;
-use crate::raw::{ETIMEDOUT, Timespec};
+use crate::raw::Timespec;
 use crate::state;
-use crate::thread::{Cause, Wake};
-use crate::turn;
+use crate::thread::Cause;
+use crate::turn::{self, Ended};
 
 pub(crate) const CLOCK_REALTIME: i32 = 0;
 pub(crate) const CLOCK_MONOTONIC: i32 = 1;
@@ -49,8 +49,9 @@ pub(crate) fn read(slot: &'static Slot) -> u64 {
     state.now
 }
 
-/// Sleeps until a point of virtual time.
-pub(crate) fn sleep(slot: &'static Slot, length: impl FnOnce(u64) -> u64) -> isize {
+/// Sleeps until a point of virtual time. How much is left of it, if a signal
+/// has ended it.
+pub(crate) fn sleep(slot: &'static Slot, length: impl FnOnce(u64) -> u64) -> Option<u64> {
     let _inside = Inside::enter();
     let state = turn::enter(slot);
     let mut deadline = length(state.now);
@@ -58,10 +59,8 @@ pub(crate) fn sleep(slot: &'static Slot, length: impl FnOnce(u64) -> u64) -> isi
         deadline = deadline.max(state.now.saturating_add(SHORTEST_SLEEP_NS));
     }
     match turn::block(state, slot, Cause::Sleep, Some(deadline)) {
-        Some(Wake {
-            timed_out: true, ..
-        }) => 0,
-        _ => ETIMEDOUT,
+        Ended::Interrupted(_) => Some(deadline.saturating_sub(state::lock().now)),
+        Ended::TimedOut | Ended::Woken | Ended::Released => None,
     }
 }
 

@@ -11,7 +11,7 @@
 //! executable, it would catch itself. On aarch64, Linux cannot do it.
 
 #[cfg(target_arch = "x86_64")]
-pub(crate) use x86_64::{attend, prepare};
+pub(crate) use x86_64::{attend, prepare, without_ours};
 
 /// Does nothing.
 #[cfg(not(target_arch = "x86_64"))]
@@ -21,10 +21,15 @@ pub(crate) fn prepare() {}
 #[cfg(not(target_arch = "x86_64"))]
 pub(crate) fn attend() {}
 
+/// The same mask: no signal is used here.
+#[cfg(not(target_arch = "x86_64"))]
+pub(crate) fn without_ours(mask: u64) -> u64 {
+    mask
+}
+
 #[cfg(target_arch = "x86_64")]
 mod x86_64 {
     use std::ffi::{c_int, c_long, c_ulong, c_void};
-    use std::mem;
     use std::sync::OnceLock;
     use std::sync::atomic::{AtomicU8, Ordering};
 
@@ -33,7 +38,7 @@ mod x86_64 {
     use crate::io;
     use crate::me;
     use crate::raw;
-    use crate::real::{Real, errno, set_errno};
+    use crate::real::{errno, set_errno};
     use crate::signals::{self, NOT_BLOCKED, RESTART, WITH_CONTEXT};
 
     unsafe extern "C" {
@@ -132,10 +137,11 @@ mod x86_64 {
             return;
         }
         let mut args = [RDI, RSI, RDX, R10, R8, R9].map(|register| registers[register]);
-        // SAFETY: the program's own mask, if it is one that the call wants.
-        let mask = unsafe { without_ours(args[1] as *const u64, number == SIGNAL_MASK) };
-        if let Some(mask) = &mask {
-            args[1] = &raw const *mask as usize;
+        let mask;
+        if number == SIGNAL_MASK && args[1] != 0 {
+            // SAFETY: the program's own mask.
+            mask = without_ours(unsafe { *(args[1] as *const u64) });
+            args[1] = &raw const mask as usize;
         }
         let before = errno();
         // SAFETY: the program's own call.
@@ -152,55 +158,11 @@ mod x86_64 {
 
     /// Who has blocked the signal, and makes a system call, is ended by Linux:
     /// it is taken out of what a program blocks.
-    ///
-    /// # Safety
-    ///
-    /// If it is wanted, there must be a mask or nothing.
-    unsafe fn without_ours(mask: *const u64, is_wanted: bool) -> Option<u64> {
-        if !is_wanted || mask.is_null() || !matches!(ALLOWED.get(), Some(Some(_))) {
-            return None;
+    pub(crate) fn without_ours(mask: u64) -> u64 {
+        match ALLOWED.get() {
+            Some(Some(_)) => mask & !(1 << (SIGSYS - 1)),
+            _ => mask,
         }
-        // SAFETY: the caller vouches for it.
-        Some(unsafe { *mask } & !(1 << (SIGSYS - 1)))
-    }
-
-    type SetMask = unsafe extern "C" fn(c_int, *const Mask, *mut Mask) -> c_int;
-
-    /// libc's `sigset_t`; Linux has 64 signals.
-    type Mask = [u64; 16];
-
-    static REAL_THREAD_MASK: Real = Real::new(c"pthread_sigmask");
-    static REAL_PROCESS_MASK: Real = Real::new(c"sigprocmask");
-
-    /// # Safety
-    ///
-    /// As for the two functions below.
-    unsafe fn set_mask(real: &Real, how: c_int, new: *const Mask, old: *mut Mask) -> c_int {
-        const UNBLOCK: c_int = 1;
-        // SAFETY: libc's functions of these names and types.
-        let real: SetMask = unsafe { mem::transmute(real.get()) };
-        // SAFETY: the caller's own mask, or none.
-        let first = unsafe { without_ours(new.cast(), how != UNBLOCK) };
-        let mask = first.map(|first| {
-            let mut mask = [0; 16];
-            mask[0] = first;
-            mask
-        });
-        let new = mask.as_ref().map_or(new, |mask| &raw const *mask);
-        // SAFETY: the caller's own call.
-        unsafe { real(how, new, old) }
-    }
-
-    #[unsafe(no_mangle)]
-    unsafe extern "C" fn pthread_sigmask(how: c_int, new: *const Mask, old: *mut Mask) -> c_int {
-        // SAFETY: the caller's own call.
-        unsafe { set_mask(&REAL_THREAD_MASK, how, new, old) }
-    }
-
-    #[unsafe(no_mangle)]
-    unsafe extern "C" fn sigprocmask(how: c_int, new: *const Mask, old: *mut Mask) -> c_int {
-        // SAFETY: the caller's own call.
-        unsafe { set_mask(&REAL_PROCESS_MASK, how, new, old) }
     }
 
     /// True for calls that begin another thread or process where they are, or
@@ -227,6 +189,10 @@ mod x86_64 {
         const CLOCK_GETTIME: isize = 228;
         const CLOCK_NANOSLEEP: isize = 230;
         let [a0, a1, a2, a3, a4, a5] = args;
+        if number == SIGNAL_MASK {
+            // SAFETY: the caller vouches for it.
+            return signals::change(|| unsafe { raw::syscall(number, args) });
+        }
         if me::managed().is_some() {
             // SAFETY: the caller vouches for the arguments, which are those of
             // the functions of these names.
@@ -242,7 +208,7 @@ mod x86_64 {
                         let error = interpose::clock_nanosleep(a0 as _, a1 as _, a2 as _, a3 as _);
                         return -(error as isize);
                     }
-                    _ => io::call(number, args),
+                    _ => io::call(number, args).or_else(|| signals::by_number(number, args)),
                 }
             };
             match result {

@@ -5,6 +5,7 @@ use crate::handover::{Go, Next, Slot, handover};
 use crate::lock::Guard;
 use crate::me;
 use crate::raw;
+use crate::signals;
 use crate::state::{State, lock, ring};
 use crate::thread::{Cause, Phase, Wake};
 
@@ -35,25 +36,54 @@ fn gone_on(go: Go) -> Go {
     go
 }
 
-/// Blocks the calling managed thread. Returns how the wait ended; nothing if
-/// the thread was released meanwhile.
+/// How a wait came to its end.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Ended {
+    /// Somebody has ended it.
+    Woken,
+    /// The time was up.
+    TimedOut,
+    /// There is a signal to take, which the thread does when it leaves the
+    /// engine. True if the call goes on after that.
+    Interrupted(bool),
+    /// The thread is not managed any longer.
+    Released,
+}
+
+/// Blocks the calling managed thread.
 pub(crate) fn block(
     mut state: Guard<'static, State>,
     slot: &'static Slot,
     cause: Cause,
     deadline: Option<u64>,
-) -> Option<Wake> {
+) -> Ended {
+    if let Some(restarts) = signals::interrupts(slot) {
+        if matches!(cause, Cause::Io(_)) {
+            state.leave_descriptors(slot.id);
+        }
+        return Ended::Interrupted(restarts);
+    }
     state.begin_wait(slot.id, cause, deadline);
     if pass_on(state, slot) == Go::Released {
-        return None;
+        return Ended::Released;
     }
     let mut state = lock();
     let thread = state.thread(slot.id);
     let (wake, number) = (thread.last_wake, thread.course.number);
+    let interrupted = thread.interrupted.take();
     if let Cause::Futex(address) = cause {
         state.fine.takes(number, address);
     }
-    wake
+    match (interrupted, wake) {
+        (Some(restarts), _) => Ended::Interrupted(restarts),
+        (
+            None,
+            Some(Wake {
+                timed_out: true, ..
+            }),
+        ) => Ended::TimedOut,
+        (None, _) => Ended::Woken,
+    }
 }
 
 /// Locks the state on behalf of a managed thread. One that had left the

@@ -59,6 +59,8 @@ pub enum Reason {
     WokenFromOutside,
     /// A thread waited for a descriptor with somebody else behind it.
     Io,
+    /// Somebody outside sent a signal.
+    Signal,
 }
 
 /// Nothing will come of the process any more.
@@ -193,6 +195,7 @@ impl Reason {
             "woke-outside" => Some(Self::WokeOutside),
             "woken-from-outside" => Some(Self::WokenFromOutside),
             "io" => Some(Self::Io),
+            "signal" => Some(Self::Signal),
             _ => None,
         }
     }

@@ -331,6 +331,7 @@ fn described(inexact: &Inexact) -> String {
         Reason::WokeOutside => "woke a thread outside",
         Reason::WokenFromOutside => "was woken from outside",
         Reason::Io => "waited for somebody outside, at a descriptor",
+        Reason::Signal => return "a signal came from outside".to_owned(),
     };
     format!("{thread} {what}")
 }

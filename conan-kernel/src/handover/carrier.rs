@@ -4,19 +4,21 @@
 //!
 //! Each context runs on its own stack with its own thread-locals, so that
 //! everything in it is as if its own thread ran. Only the kernel sees the
-//! carrier: its number, its signal mask, its alternate signal stack. A
-//! context's own thread sleeps meanwhile, with its signals blocked; it goes on
-//! when the context has come to its end or is let go.
+//! carrier: its number, its alternate signal stack. The carrier blocks the
+//! signals that the context blocks. A context's own thread sleeps meanwhile,
+//! with its signals blocked; it goes on when the context has come to its end or
+//! is let go.
 //!
 //! A context that does not come back keeps its carrier. The others go on with
 //! another one.
 
 use std::ptr;
-use std::sync::atomic::{AtomicPtr, AtomicU32, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, AtomicU64, Ordering};
 use std::thread;
 
 use super::context::Context;
-use super::{Go, Handover, Next, Slot};
+use super::{Go, Handover, Next, Slot, THREAD_TIME};
+use crate::interpose::real_clock;
 use crate::lock::{Guard, Lock};
 use crate::me::Inside;
 use crate::raw::{self, SignalMask};
@@ -34,6 +36,12 @@ pub(super) struct Seat {
     tell: AtomicU32,
     /// The signals that its own thread does not take, when it is not here.
     mask: Lock<Option<SignalMask>>,
+    /// The signals that the context does not take.
+    blocked: AtomicU64,
+    /// Processor time that it has used, once anybody has asked for that, and
+    /// what its carrier had used when it began to run.
+    used: AtomicU64,
+    begun: AtomicU64,
 }
 
 /// The owner of the open world.
@@ -42,7 +50,13 @@ static OWNER: Seat = Seat {
     carrier: AtomicPtr::new(ptr::null_mut()),
     tell: AtomicU32::new(0),
     mask: Lock::new(None),
+    blocked: AtomicU64::new(0),
+    used: AtomicU64::new(0),
+    begun: AtomicU64::new(0),
 };
+
+/// True once a thread has asked for its processor time.
+static COUNTS_TIME: AtomicBool = AtomicBool::new(false);
 
 impl Seat {
     /// The calling thread of the system's lets a carrier go on with its
@@ -72,8 +86,20 @@ impl Seat {
         // Who runs it has it to itself; others only look.
         let carrier = self.carrier.load(Ordering::Relaxed);
         self.carrier.store(ptr::null_mut(), Ordering::Relaxed);
+        if COUNTS_TIME.load(Ordering::Relaxed) {
+            self.used.store(self.time_used(), Ordering::Relaxed);
+        }
         // SAFETY: carriers live for ever.
         unsafe { carrier.as_ref() }
+    }
+}
+
+impl Seat {
+    /// What it has used so far; it runs.
+    fn time_used(&self) -> u64 {
+        let begun = self.begun.load(Ordering::Relaxed);
+        let since = real_clock(THREAD_TIME).saturating_sub(begun);
+        self.used.load(Ordering::Relaxed).saturating_add(since)
     }
 }
 
@@ -85,6 +111,8 @@ struct Carrier {
     /// What to run; null while there is nothing.
     order: AtomicPtr<Seat>,
     bell: AtomicU32,
+    /// The signals that it blocks.
+    blocked: AtomicU64,
 }
 
 /// Carriers that have nothing to do.
@@ -101,6 +129,7 @@ impl Carrier {
             number: AtomicU32::new(0),
             order: AtomicPtr::new(ptr::null_mut()),
             bell: AtomicU32::new(0),
+            blocked: AtomicU64::new(u64::MAX),
         }));
         let _inside = Inside::enter();
         thread::Builder::new()
@@ -122,8 +151,8 @@ impl Carrier {
         // A context that overflows its stack says so on this one.
         raw::ensure_signal_stack();
         trap::attend();
-        // Signals are for the threads that it runs, whoever has started it.
-        SignalMask::NONE.restore();
+        // Signals are for the threads that it runs.
+        SignalMask::block_all();
         self.number.store(raw::thread_number(), Ordering::Relaxed);
         self.home.bind();
         loop {
@@ -146,11 +175,28 @@ impl Carrier {
         to.context.await_saved();
         to.carrier
             .store(ptr::from_ref(self).cast_mut(), Ordering::Relaxed);
+        // The owner takes what comes on behalf of whoever has run before.
+        if !ptr::eq(to, &raw const OWNER) {
+            self.block(to.blocked.load(Ordering::Relaxed));
+        }
+        if COUNTS_TIME.load(Ordering::Relaxed) {
+            to.begun.store(real_clock(THREAD_TIME), Ordering::Relaxed);
+        }
         from.switch(&to.context);
+    }
+
+    /// Has the system block these signals on the calling carrier.
+    #[inline]
+    fn block(&self, signals: u64) {
+        if self.blocked.load(Ordering::Relaxed) != signals {
+            self.blocked.store(signals, Ordering::Relaxed);
+            SignalMask::of(signals).restore();
+        }
     }
 
     /// Goes on with its own context: it has nothing else to do.
     fn go_home(&self, from: &Context) {
+        self.block(u64::MAX);
         self.home.await_saved();
         from.switch(&self.home);
     }
@@ -253,5 +299,22 @@ impl Handover for Carriers {
         // SAFETY: carriers live for ever.
         let carrier = unsafe { carrier.as_ref() }?;
         Some(carrier.number.load(Ordering::Relaxed))
+    }
+
+    fn blocks(&self, slot: &'static Slot, signals: u64) {
+        slot.carried.blocked.store(signals, Ordering::Relaxed);
+        let carrier = slot.carried.carrier.load(Ordering::Relaxed);
+        // SAFETY: carriers live for ever.
+        if let Some(carrier) = unsafe { carrier.as_ref() } {
+            carrier.blocked.store(signals, Ordering::Relaxed);
+        }
+    }
+
+    fn time_used(&self, me: &'static Slot) -> u64 {
+        if !COUNTS_TIME.swap(true, Ordering::Relaxed) {
+            // What has been used before is the first's.
+            me.carried.begun.store(0, Ordering::Relaxed);
+        }
+        me.carried.time_used()
     }
 }

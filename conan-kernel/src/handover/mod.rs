@@ -8,16 +8,19 @@ mod context;
 mod os;
 
 use std::env;
+use std::ffi::c_int;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 
 use crate::bottom::Bottom;
 use crate::crew::Berth;
+use crate::interpose;
 use crate::lock::{Guard, Lock};
 use crate::me::Inside;
 use crate::pointers::Sought;
 use crate::polling::Looks;
 use crate::raw;
+use crate::signals::Pending;
 use crate::stack::Stack;
 use crate::state::State;
 use crate::thread::ThreadId;
@@ -62,7 +65,19 @@ pub(crate) trait Handover: Sync {
     /// The system's number of the thread whose processor time this one uses;
     /// nothing if the system has not let it begin yet.
     fn number(&self, slot: &'static Slot) -> Option<u32>;
+
+    /// A thread blocks these signals from now on. If it runs, the system knows
+    /// that already.
+    fn blocks(&self, _slot: &'static Slot, _signals: u64) {}
+
+    /// Processor time of the calling managed thread, in nanoseconds.
+    fn time_used(&self, _me: &'static Slot) -> u64 {
+        interpose::real_clock(THREAD_TIME)
+    }
 }
+
+/// The clock of the calling thread of the system's.
+pub(crate) const THREAD_TIME: c_int = 3;
 
 /// Who has the turn next: nobody if none is ready.
 pub(crate) type Next = Option<&'static Slot>;
@@ -87,6 +102,7 @@ pub(crate) struct Slot {
     in_system: AtomicBool,
     pub(crate) berth: Berth,
     pub(crate) looks: Looks,
+    pub(crate) signals: Pending,
     sought: Sought,
     /// True while a thread uses it.
     taken: AtomicBool,
@@ -105,6 +121,7 @@ impl Slot {
             in_system: AtomicBool::new(false),
             berth: Berth::default(),
             looks: Looks::default(),
+            signals: Pending::default(),
             sought: Sought::default(),
             taken: AtomicBool::new(true),
             os: os::Seat::default(),

@@ -30,6 +30,7 @@ type Accept = unsafe extern "C" fn(c_int, *mut c_void, *mut u32) -> c_int;
 type Accept4 = unsafe extern "C" fn(c_int, *mut c_void, *mut u32, c_int) -> c_int;
 type Connect = unsafe extern "C" fn(c_int, *const c_void, u32) -> c_int;
 
+const INTERRUPTED: c_int = 4;
 const AGAIN: c_int = 11;
 const IN_PROGRESS: c_int = 115;
 const ALREADY: c_int = 114;
@@ -46,8 +47,10 @@ fn receive(name: &'static str, descriptor: c_int, flags: c_int, real: impl Fn() 
     let Some(slot) = me::managed() else {
         return real();
     };
-    if flags & (DONT_WAIT | ERROR_QUEUE) == 0 && !await_input(slot, name, descriptor) {
-        set_errno(AGAIN);
+    if flags & (DONT_WAIT | ERROR_QUEUE) == 0
+        && let Err(error) = await_input(slot, name, descriptor)
+    {
+        set_errno(error);
         return -1;
     }
     let result = real();
@@ -60,8 +63,8 @@ fn receive(name: &'static str, descriptor: c_int, flags: c_int, real: impl Fn() 
     result
 }
 
-/// Waits until the call may be made. False if the time was up.
-fn await_input(slot: &'static Slot, name: &'static str, descriptor: c_int) -> bool {
+/// Waits until the call may be made, or says with which error it ends.
+fn await_input(slot: &'static Slot, name: &'static str, descriptor: c_int) -> Result<(), c_int> {
     let call = Call {
         name,
         descriptor: Some(descriptor),
@@ -69,17 +72,19 @@ fn await_input(slot: &'static Slot, name: &'static str, descriptor: c_int) -> bo
     let mut until = None;
     while !descriptor::is_ready(descriptor, PollFd::IN) {
         if descriptor::is_nonblocking(descriptor) {
-            return true;
+            return Ok(());
         }
         let until = until.get_or_insert_with(|| Until::of(descriptor, Limit::Receive));
         let asks = [PollFd::new(descriptor, PollFd::IN)];
         match wait(slot, call, &asks, until) {
-            Waited::Perhaps => {}
-            Waited::TimedOut => return descriptor::is_ready(descriptor, PollFd::IN),
-            Waited::Natively => return true,
+            Waited::Perhaps | Waited::Interrupted(true) => {}
+            Waited::Interrupted(false) => return Err(INTERRUPTED),
+            Waited::TimedOut if descriptor::is_ready(descriptor, PollFd::IN) => return Ok(()),
+            Waited::TimedOut => return Err(AGAIN),
+            Waited::Natively => return Ok(()),
         }
     }
-    true
+    Ok(())
 }
 
 #[unsafe(no_mangle)]
@@ -246,7 +251,11 @@ fn await_answer(slot: &'static Slot, socket: c_int) -> c_int {
     while !descriptor::is_ready(socket, PollFd::OUT) {
         let asks = [PollFd::new(socket, PollFd::OUT)];
         match wait(slot, call, &asks, &mut until) {
-            Waited::Perhaps => {}
+            Waited::Perhaps | Waited::Interrupted(true) => {}
+            Waited::Interrupted(false) => {
+                set_errno(INTERRUPTED);
+                return -1;
+            }
             Waited::TimedOut => {
                 set_errno(IN_PROGRESS);
                 return -1;

@@ -7,8 +7,9 @@ use super::descriptor::PollFd;
 use super::waiting::{Until, Waited, in_vain, takes, wait};
 use super::{Call, loopback};
 use crate::handover::Slot;
+use crate::interpose::libc_result;
 use crate::me::{self, Inside};
-use crate::raw::Timespec;
+use crate::raw::{EINTR, Timespec};
 use crate::real::Real;
 
 static REAL_POLL: Real = Real::new(c"poll");
@@ -94,6 +95,8 @@ impl Wanted {
                     result = once();
                     break;
                 }
+                // No call goes on that waits for one of many.
+                Waited::Interrupted(_) => return libc_result(EINTR) as c_int,
                 Waited::Natively => return natively(),
             }
         }
@@ -402,7 +405,7 @@ pub(super) unsafe extern "C" fn epoll_pwait2(
     const NO_SUCH_CALL: isize = -38;
     let real = REAL_EPOLL_PWAIT2.get();
     if real.is_null() {
-        return crate::interpose::libc_result(NO_SUCH_CALL) as c_int;
+        return libc_result(NO_SUCH_CALL) as c_int;
     }
     // SAFETY: libc's function of this name and type.
     let real: EpollPwait2 = unsafe { mem::transmute(real) };

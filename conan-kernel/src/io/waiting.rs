@@ -8,8 +8,8 @@ use crate::decide;
 use crate::handover::Slot;
 use crate::me::Inside;
 use crate::state::{self, State};
-use crate::thread::{Cause, Reason, ThreadId, Wake};
-use crate::turn;
+use crate::thread::{Cause, ThreadId, Wake};
+use crate::turn::{self, Ended};
 
 /// Turns after which the system is asked though threads are still ready:
 /// those may wait for what one does who waits here.
@@ -54,6 +54,8 @@ pub(super) enum Waited {
     /// A descriptor may be ready.
     Perhaps,
     TimedOut,
+    /// A signal has been handled; true if the call goes on.
+    Interrupted(bool),
     /// It is not for the engine to wait: the system does.
     Natively,
 }
@@ -77,11 +79,11 @@ pub(super) fn wait(slot: &'static Slot, call: Call, asks: &[PollFd], until: &mut
         asks: asks.to_vec(),
     });
     match turn::block(state, slot, Cause::Io(call), deadline) {
-        Some(Wake {
-            timed_out: true, ..
-        }) => Waited::TimedOut,
-        Some(_) => Waited::Perhaps,
-        None => Waited::Natively,
+        Ended::TimedOut => Waited::TimedOut,
+        Ended::Woken => Waited::Perhaps,
+        // With a time-out of its own no call goes on.
+        Ended::Interrupted(restarts) => Waited::Interrupted(restarts && deadline.is_none()),
+        Ended::Released => Waited::Natively,
     }
 }
 
@@ -198,18 +200,6 @@ impl State {
     /// A thread waits for descriptors no more.
     pub(crate) fn leave_descriptors(&mut self, id: ThreadId) {
         self.io.waiters.retain(|waiter| waiter.thread != id);
-    }
-
-    /// The run depends on what is outside: on whoever is behind the
-    /// descriptors that a thread waits for.
-    pub(crate) fn note_inexact_io(&mut self, thread: ThreadId) {
-        let is_known = self
-            .inexact
-            .iter()
-            .any(|known| known.thread == thread && known.reason == Reason::Io);
-        if !is_known {
-            self.note_inexact(thread, Reason::Io);
-        }
     }
 }
 

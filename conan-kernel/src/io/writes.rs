@@ -23,6 +23,7 @@ type Send = unsafe extern "C" fn(c_int, *const c_void, usize, c_int) -> isize;
 type SendTo = unsafe extern "C" fn(c_int, *const c_void, usize, c_int, *const c_void, u32) -> isize;
 type SendMsg = unsafe extern "C" fn(c_int, *const Message, c_int) -> isize;
 
+const INTERRUPTED: c_int = 4;
 const AGAIN: c_int = 11;
 const DONT_WAIT: c_int = 0x40;
 
@@ -91,13 +92,14 @@ fn rest_of(pieces: &[Piece], mut gone: usize) -> Vec<Piece> {
     rest
 }
 
-/// Waits for room. Nothing if the time was up.
+/// Waits for room, or says with which error the call ends. True if it is not
+/// for the engine to wait.
 fn await_room(
     slot: &'static Slot,
     name: &'static str,
     descriptor: c_int,
     until: &mut Option<Until>,
-) -> Option<Waited> {
+) -> Result<bool, c_int> {
     let call = Call {
         name,
         descriptor: Some(descriptor),
@@ -105,8 +107,10 @@ fn await_room(
     let until = until.get_or_insert_with(|| Until::of(descriptor, Limit::Send));
     let asks = [PollFd::new(descriptor, PollFd::OUT)];
     match wait(slot, call, &asks, until) {
-        Waited::TimedOut => None,
-        waited => Some(waited),
+        Waited::Perhaps | Waited::Interrupted(true) => Ok(false),
+        Waited::Natively => Ok(true),
+        Waited::Interrupted(false) => Err(INTERRUPTED),
+        Waited::TimedOut => Err(AGAIN),
     }
 }
 
@@ -168,7 +172,7 @@ unsafe fn send_all(
             continue;
         }
         match await_room(slot, name, socket, &mut until) {
-            Some(Waited::Natively) => {
+            Ok(true) => {
                 // SAFETY: as above.
                 let result = unsafe { real(socket, &raw const next, flags) };
                 return if gone > 0 {
@@ -177,9 +181,9 @@ unsafe fn send_all(
                     result
                 };
             }
-            Some(_) => {}
-            None => {
-                set_errno(AGAIN);
+            Ok(false) => {}
+            Err(error) => {
+                set_errno(error);
                 return if gone > 0 { gone as isize } else { -1 };
             }
         }
@@ -207,11 +211,15 @@ unsafe fn fill(slot: &'static Slot, name: &'static str, pipe: c_int, pieces: &[P
                 return whole(pieces);
             }
             match await_room(slot, name, pipe, &mut None) {
-                Some(Waited::Natively) => {
+                Ok(true) => {
                     let result = whole(&rest_of(pieces, gone));
                     return gone as isize + result.max(if gone > 0 { 0 } else { -1 });
                 }
-                _ => continue,
+                Ok(false) => continue,
+                Err(error) => {
+                    set_errno(error);
+                    return if gone > 0 { gone as isize } else { -1 };
+                }
             }
         }
         if gone == 0 && size <= ROOM {
@@ -256,8 +264,13 @@ unsafe fn write_all(
             while !descriptor::is_ready(descriptor, PollFd::OUT)
                 && !descriptor::is_nonblocking(descriptor)
             {
-                if await_room(slot, name, descriptor, &mut None) == Some(Waited::Natively) {
-                    break;
+                match await_room(slot, name, descriptor, &mut None) {
+                    Ok(false) => {}
+                    Ok(true) => break,
+                    Err(error) => {
+                        set_errno(error);
+                        return -1;
+                    }
                 }
             }
             real()

@@ -54,7 +54,7 @@ impl VirtualSession {
                     woke: call.woke.map(|woke| threads.name(woke)),
                 });
             }
-            Cause::Sleep | Cause::Park | Cause::Io(_) => {}
+            Cause::Sleep | Cause::Park | Cause::Io(_) | Cause::Signal => {}
         }
         suspension
     }

@@ -159,6 +159,7 @@ impl Session for VirtualSession {
                     "a thread was woken by one that the engine does not manage"
                 }
                 Reason::Io => "a thread waited for somebody outside, at a descriptor",
+                Reason::Signal => "a signal came from outside",
             };
             let line = inexact.tag >> 32;
             let place = if line == 0 {
