@@ -3,7 +3,7 @@
 //! Each looks at a thread-local first: a thread that is not managed, or is
 //! inside the engine, goes on to the real thing.
 
-use std::ffi::{c_char, c_int, c_long, c_void};
+use std::ffi::{CStr, c_char, c_int, c_long, c_void};
 use std::mem;
 use std::sync::atomic::Ordering;
 
@@ -501,6 +501,16 @@ unsafe extern "C" fn sigaltstack(new: *const c_void, old: *mut c_void) -> c_int 
     // SAFETY: the caller's own call.
     libc_result(unsafe { raw::sigaltstack(new, old) }) as c_int
 }
+
+/// Functions without which there is no engine, and those that take their place.
+pub(crate) const CALLED: [(&CStr, *const ()); 6] = [
+    (c"syscall", syscall as *const ()),
+    (c"sched_yield", sched_yield as *const ()),
+    (c"clock_gettime", clock_gettime as *const ()),
+    (c"clock_nanosleep", clock_nanosleep as *const ()),
+    (c"pthread_create", pthread_create as *const ()),
+    (c"pthread_join", pthread_join as *const ()),
+];
 
 /// References that make the linker take this object file, whatever else it
 /// would have found the names in.

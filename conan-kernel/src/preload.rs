@@ -28,6 +28,7 @@
 //! and the process ends before it has begun.
 
 use std::env;
+use std::ffi::c_int;
 use std::fmt::Write as _;
 use std::fs;
 use std::path::PathBuf;
@@ -133,6 +134,7 @@ pub fn loaded<S: Strategy + 'static>(
         return;
     };
     let path = PATH.get_or_init(|| PathBuf::from(path));
+    share_memory();
     trap::prepare();
     let managed = match env::var_os(SCHEDULE) {
         None => {
@@ -157,6 +159,18 @@ pub fn loaded<S: Strategy + 'static>(
     if let Err(reason) = managed {
         let _ = fs::write(path, format!("unavailable {reason}\n"));
     }
+}
+
+unsafe extern "C" {
+    fn mallopt(parameter: c_int, value: c_int) -> c_int;
+}
+
+/// One thread runs at a time: libc need not give each its own part of the
+/// memory, which takes as long as to start one.
+fn share_memory() {
+    const PARTS_AT_MOST: c_int = -8;
+    // SAFETY: no other thread has been started yet.
+    unsafe { mallopt(PARTS_AT_MOST, 1) };
 }
 
 /// Child processes shall know nothing of us.

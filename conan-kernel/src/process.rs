@@ -13,7 +13,7 @@ use crate::me::{self, Inside};
 use crate::polling;
 use crate::raw;
 use crate::schedule::Strategy;
-use crate::selfcheck::{Unavailable, available};
+use crate::selfcheck::{Unavailable, available_as_library};
 use crate::signals;
 use crate::state::{self, ANY_MANAGED, BELL, SWITCHES, State};
 use crate::thread::{Phase, Reason};
@@ -91,7 +91,7 @@ pub fn manage_process(
     strategy: impl Strategy + 'static,
     hung: impl FnOnce(&World, Hang) -> i32 + Send + 'static,
 ) -> Result<(), Unavailable> {
-    available()?;
+    available_as_library()?;
     let slot = {
         let _inside = Inside::enter();
         remember_inherited();

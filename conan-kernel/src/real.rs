@@ -11,6 +11,13 @@ unsafe extern "C" {
 /// The next definition after this one: libc's.
 const RTLD_NEXT: *mut c_void = usize::MAX as *mut c_void;
 
+/// Where calls of a function arrive that the executable makes.
+pub(crate) fn called(name: &CStr) -> usize {
+    const EVERYWHERE: *mut c_void = std::ptr::null_mut();
+    // SAFETY: the name ends with a zero.
+    unsafe { dlsym(EVERYWHERE, name.as_ptr()) as usize }
+}
+
 /// A function of libc's, looked up once.
 pub(crate) struct Real {
     name: &'static CStr,

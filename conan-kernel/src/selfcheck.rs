@@ -7,6 +7,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use crate::interpose;
+use crate::real;
 
 pub(crate) static SEEN_SYSCALL: AtomicBool = AtomicBool::new(false);
 pub(crate) static SEEN_YIELD: AtomicBool = AtomicBool::new(false);
@@ -31,13 +32,30 @@ impl fmt::Display for Unavailable {
 
 impl std::error::Error for Unavailable {}
 
+static CHECKED: OnceLock<Result<(), Unavailable>> = OnceLock::new();
+
 /// Checks once that std's calls reach the engine.
 pub fn available() -> Result<(), Unavailable> {
-    static CHECKED: OnceLock<Result<(), Unavailable>> = OnceLock::new();
-    *CHECKED.get_or_init(check)
+    *CHECKED.get_or_init(check_by_calls)
 }
 
-fn check() -> Result<(), Unavailable> {
+/// The same where the engine is a library that was loaded first: there the
+/// dynamic linker says where calls arrive, which is quicker than to make some.
+pub(crate) fn available_as_library() -> Result<(), Unavailable> {
+    *CHECKED.get_or_init(check_by_names)
+}
+
+fn check_by_names() -> Result<(), Unavailable> {
+    interpose::anchor();
+    match interpose::CALLED.iter().find(|(name, own)| real::called(name) != *own as usize) {
+        Some((name, _)) => Err(Unavailable {
+            missing: name.to_str().unwrap_or("libc"),
+        }),
+        None => Ok(()),
+    }
+}
+
+fn check_by_calls() -> Result<(), Unavailable> {
     interpose::anchor();
     let started = Instant::now();
     thread::yield_now();

@@ -2,7 +2,7 @@
 //! virtual time, side by side.
 //!
 //! `cargo bench -p conan-integration --bench suites [-- NAME…]` fetches the
-//! crates, copies them under the target directory, builds and runs their
+//! crates (by `NAME@VERSION` any other, too), copies them under the target directory, builds and runs their
 //! tests both ways, and prints a table. Both ways are the same but for the
 //! engine: each test in a process of its own, as many at once as there are
 //! cores; how long cargo takes to find that there is nothing to build is not
@@ -114,10 +114,11 @@ fn main() -> ExitCode {
     let mut rows = vec![header(ten)];
     let mut notes = Vec::new();
     let mut is_fine = true;
-    for suite in &SUITES {
-        if !chosen.is_empty() && !chosen.iter().any(|name| *name == suite.name) {
-            continue;
-        }
+    let is_chosen = |suite: &Suite| chosen.is_empty() || chosen.iter().any(|it| *it == suite.name);
+    let known = SUITES.into_iter().filter(is_chosen);
+    let others = chosen.iter().filter_map(|word| word.split_once('@'));
+    let others = others.map(|(name, version)| suite(kept(name), kept(version)));
+    for suite in &known.chain(others).collect::<Vec<_>>() {
         let title = format!("{} {}", suite.name, suite.version);
         eprintln!("{title}");
         let compared = if ten {
@@ -156,6 +157,11 @@ fn main() -> ExitCode {
     } else {
         ExitCode::FAILURE
     }
+}
+
+/// For the rest of the program, as what stands in it.
+fn kept(word: &str) -> &'static str {
+    word.to_owned().leak()
 }
 
 fn header(ten: bool) -> Vec<String> {
