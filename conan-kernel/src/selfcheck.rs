@@ -47,7 +47,10 @@ pub(crate) fn available_as_library() -> Result<(), Unavailable> {
 
 fn check_by_names() -> Result<(), Unavailable> {
     interpose::anchor();
-    match interpose::CALLED.iter().find(|(name, own)| real::called(name) != *own as usize) {
+    match interpose::CALLED
+        .iter()
+        .find(|(name, own)| real::called(name) != *own as usize)
+    {
         Some((name, _)) => Err(Unavailable {
             missing: name.to_str().unwrap_or("libc"),
         }),
