@@ -502,14 +502,14 @@ unsafe extern "C" fn sigaltstack(new: *const c_void, old: *mut c_void) -> c_int 
     libc_result(unsafe { raw::sigaltstack(new, old) }) as c_int
 }
 
-/// Functions without which there is no engine, and those that take their place.
-pub(crate) const CALLED: [(&CStr, *const ()); 6] = [
-    (c"syscall", syscall as *const ()),
-    (c"sched_yield", sched_yield as *const ()),
-    (c"clock_gettime", clock_gettime as *const ()),
-    (c"clock_nanosleep", clock_nanosleep as *const ()),
-    (c"pthread_create", pthread_create as *const ()),
-    (c"pthread_join", pthread_join as *const ()),
+/// Functions without which there is no engine.
+pub(crate) const CALLED: [&CStr; 6] = [
+    c"syscall",
+    c"sched_yield",
+    c"clock_gettime",
+    c"clock_nanosleep",
+    c"pthread_create",
+    c"pthread_join",
 ];
 
 /// References that make the linker take this object file, whatever else it

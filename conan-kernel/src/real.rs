@@ -1,21 +1,51 @@
 //! libc's own functions, behind those that have taken their place.
 
 use std::ffi::{CStr, c_char, c_int, c_void};
+use std::ptr;
 use std::sync::atomic::{AtomicPtr, Ordering};
 
 unsafe extern "C" {
     fn dlsym(handle: *mut c_void, name: *const c_char) -> *mut c_void;
+    fn dladdr(address: *const c_void, place: *mut Place) -> c_int;
     fn __errno_location() -> *mut c_int;
 }
 
 /// The next definition after this one: libc's.
 const RTLD_NEXT: *mut c_void = usize::MAX as *mut c_void;
 
-/// Where calls of a function arrive that the executable makes.
-pub(crate) fn called(name: &CStr) -> usize {
-    const EVERYWHERE: *mut c_void = std::ptr::null_mut();
+/// libc's `Dl_info`: what is at an address.
+#[repr(C)]
+struct Place {
+    file: *const c_char,
+    /// Where the executable, or the library, has been loaded.
+    base: *const c_void,
+    name: *const c_char,
+    symbol: *const c_void,
+}
+
+impl Place {
+    fn of(address: *const c_void) -> Self {
+        let mut place = Self {
+            file: ptr::null(),
+            base: ptr::null(),
+            name: ptr::null(),
+            symbol: ptr::null(),
+        };
+        // SAFETY: any address will do, and there is room for the answer.
+        unsafe { dladdr(address, &raw mut place) };
+        place
+    }
+}
+
+/// True if calls that the executable makes of a function arrive here, in the
+/// executable or library that this code is in. Our own function's address would
+/// not tell: where another has taken its place, that is what its name means
+/// here, too.
+pub(crate) fn arrives_here(name: &CStr) -> bool {
+    const EVERYWHERE: *mut c_void = ptr::null_mut();
     // SAFETY: the name ends with a zero.
-    unsafe { dlsym(EVERYWHERE, name.as_ptr()) as usize }
+    let called = unsafe { dlsym(EVERYWHERE, name.as_ptr()) };
+    Place::of(called).base == Place::of(arrives_here as *const c_void).base
 }
 
 /// A function of libc's, looked up once.
@@ -28,7 +58,7 @@ impl Real {
     pub(crate) const fn new(name: &'static CStr) -> Self {
         Self {
             name,
-            address: AtomicPtr::new(std::ptr::null_mut()),
+            address: AtomicPtr::new(ptr::null_mut()),
         }
     }
 
