@@ -24,6 +24,15 @@ impl Aboard {
         (!stays).then(|| TURN.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
+    /// The calling thread comes aboard where a managed thread has the turn, and
+    /// goes on when nobody has it any more.
+    pub(crate) fn follow() -> Self {
+        let turn = Self::take_turn();
+        let _inside = Inside::enter();
+        handover().follow();
+        Self(turn)
+    }
+
     /// To be called with what [`take_turn`](Self::take_turn) has returned.
     pub(crate) fn go(turn: Option<MutexGuard<'static, ()>>) -> Self {
         if turn.is_some() {

@@ -6,7 +6,7 @@ use std::ffi::{c_char, c_int};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::{io, thread};
 
-use crate::handover::{Go, Slot, handover};
+use crate::handover::{Slot, handover};
 use crate::interpose::real_clock;
 use crate::io::{remember_inherited, wait_really};
 use crate::me::{self, Inside};
@@ -92,28 +92,36 @@ pub fn manage_process(
     hung: impl FnOnce(&World, Hang) -> i32 + Send + 'static,
 ) -> Result<(), Unavailable> {
     available_as_library()?;
-    let slot = {
-        let _inside = Inside::enter();
-        remember_inherited();
-        state::lock().register(Some("main"))
-    };
-    let owner = thread::Builder::new()
-        .name("conan owner".to_owned())
-        .spawn(move || own(slot, strategy, hung));
-    owner.expect("the system starts another thread");
+    let _inside = Inside::enter();
+    remember_inherited();
     // SAFETY: the function may be called in a child between `fork` and `exec`.
     unsafe { pthread_atfork(None, None, Some(leave_child_alone)) };
+    let slot = begin(strategy);
     slot.number.store(raw::thread_number(), Ordering::Relaxed);
     // SAFETY: has no arguments.
     let handle = unsafe { pthread_self() };
     slot.berth.handle.store(handle, Ordering::Relaxed);
-    signals::inherit(slot);
     me::adopt(slot);
-    let _inside = Inside::enter();
-    if handover().begin(slot) == Go::Released {
-        me::become_free();
-    }
+    handover().adopt(slot);
+    signals::inherit(slot);
+    let owner = thread::Builder::new()
+        .name("conan owner".to_owned())
+        .spawn(move || own(hung));
+    owner.expect("the system starts another thread");
     Ok(())
+}
+
+/// Makes a world of the process; the calling thread has the turn.
+fn begin(strategy: impl Strategy + 'static) -> &'static Slot {
+    let mut state = state::lock();
+    state.is_process = true;
+    state.open(strategy);
+    IS_MANAGED.store(true, Ordering::Relaxed);
+    let slot = state.register(Some("main"));
+    state.make_ready(slot.id);
+    state.look_ahead();
+    state.choose();
+    slot
 }
 
 /// True while the whole process is a world.
@@ -164,19 +172,8 @@ extern "C" fn leave_child_alone() {
     me::dismiss();
 }
 
-fn own(
-    first: &'static Slot,
-    strategy: impl Strategy + 'static,
-    hung: impl FnOnce(&World, Hang) -> i32,
-) {
-    let world = World::open(strategy).expect("it was found to be possible");
-    {
-        let _inside = Inside::enter();
-        let mut state = state::lock();
-        state.is_process = true;
-        IS_MANAGED.store(true, Ordering::Relaxed);
-        state.make_ready(first.id);
-    }
+fn own(hung: impl FnOnce(&World, Hang) -> i32) {
+    let world = World::of_process();
     let hang = drive();
     let _inside = Inside::enter();
     let code = hung(&world, hang);
@@ -196,7 +193,7 @@ fn drive() -> Hang {
         let bell = BELL.load(Ordering::Acquire);
         let _inside = Inside::enter();
         let mut state = state::lock();
-        state.horizon = state.now.saturating_add(YIELDED_LONG_ENOUGH_NS);
+        state.look_ahead();
         let next = state.choose();
         drop(state);
         if let Some(next) = next {
@@ -293,6 +290,11 @@ enum Pace {
 }
 
 impl State {
+    /// Threads that only yield let time creep so far.
+    fn look_ahead(&mut self) {
+        self.horizon = self.now.saturating_add(YIELDED_LONG_ENOUGH_NS);
+    }
+
     /// How long nothing happens, at most, while there are threads outside.
     fn pause(&self) -> u64 {
         if !self.yielded.is_empty() {

@@ -365,7 +365,8 @@ pub(crate) fn ensure_signal_stack() {
         return;
     }
     stack = SignalStack {
-        bottom: Vec::leak(vec![0; SIZE]).as_mut_ptr(),
+        // Not cleared: most are never used.
+        bottom: Vec::with_capacity(SIZE).leak().as_mut_ptr(),
         flags: 0,
         size: SIZE,
     };

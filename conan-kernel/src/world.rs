@@ -72,25 +72,20 @@ impl World {
         available()?;
         let turn = Aboard::take_turn();
         settle();
-        let real_now = real_clock(CLOCK_MONOTONIC);
         let _inside = Inside::enter();
-        let mut state = state::lock();
-        assert!(!state.open, "a thread has one world at a time");
-        state.open = true;
-        state.deciding.begin(&strategy);
-        state.fine.begin(strategy.preempts());
-        state.races.clear();
-        state.strategy = Some(Box::new(strategy));
-        state.now = state.now.max(real_now);
-        state.begun = state.now;
-        state.inexact.clear();
-        state.forget_wake_calls();
-        state.at_statics.clear();
-        state.woke_outside = None;
-        drop(state);
-        let aboard = Aboard::go(turn);
+        state::lock().open(strategy);
+        Ok(Self::of(Aboard::go(turn)))
+    }
+
+    /// The world that a process is, in which a thread has the turn. Returns when
+    /// nobody has it any more.
+    pub(crate) fn of_process() -> Self {
+        Self::of(Aboard::follow())
+    }
+
+    fn of(aboard: Aboard) -> Self {
         me::set_owner(true);
-        Ok(Self {
+        Self {
             outside_periods: 0,
             outside_switches: 0,
             answer_periods: 0,
@@ -100,7 +95,7 @@ impl World {
             idle: Vec::new(),
             starting: Vec::new(),
             _aboard: aboard,
-        })
+        }
     }
 
     /// Threads of the world's owner come from a crew, and go back to it.
@@ -503,6 +498,22 @@ impl state::State {
         } else {
             Stopped::Yielding
         }
+    }
+
+    /// Begins a world.
+    pub(crate) fn open(&mut self, strategy: impl Strategy + 'static) {
+        assert!(!self.open, "a thread has one world at a time");
+        self.open = true;
+        self.deciding.begin(&strategy);
+        self.fine.begin(strategy.preempts());
+        self.races.clear();
+        self.strategy = Some(Box::new(strategy));
+        self.now = self.now.max(real_clock(CLOCK_MONOTONIC));
+        self.begun = self.now;
+        self.inexact.clear();
+        self.forget_wake_calls();
+        self.at_statics.clear();
+        self.woke_outside = None;
     }
 
     /// Returns the threads of a crew that have nothing to do.

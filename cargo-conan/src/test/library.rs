@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use conan_preload::{ACCOUNT, FILE_STEM, LIBRARY};
-use tempfile::{NamedTempFile, TempDir};
+use tempfile::{Builder, NamedTempFile, TempDir};
 
 use crate::exit::{Stop, error};
 
@@ -32,7 +32,7 @@ impl Library {
                 target.display()
             ))
         };
-        let accounts = TempDir::with_prefix("conan-").map_err(cannot)?;
+        let accounts = room().map_err(cannot)?;
         // The loader takes these as the end of a path.
         let is_loadable = !target.to_string_lossy().contains([' ', ':']);
         let folder = if is_loadable {
@@ -66,6 +66,14 @@ impl Library {
         }
         command.env("LD_PRELOAD", preloaded).env(ACCOUNT, account);
     }
+}
+
+/// Room for small files that are gone again at once: in memory, where there is
+/// such a place. On a disk they take as long as a short test.
+fn room() -> io::Result<TempDir> {
+    const IN_MEMORY: &str = "/dev/shm";
+    let name = || Builder::new().prefix("conan-").to_owned();
+    name().tempdir_in(IN_MEMORY).or_else(|_| name().tempdir())
 }
 
 /// Whole or not at all: others may be looking.

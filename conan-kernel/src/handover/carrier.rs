@@ -7,7 +7,8 @@
 //! carrier: its number, its alternate signal stack. The carrier blocks the
 //! signals that the context blocks. A context's own thread sleeps meanwhile,
 //! with its signals blocked; it goes on when the context has come to its end or
-//! is let go.
+//! is let go. The first thread of a managed process is a carrier itself: to
+//! start another one takes as long as many a test.
 //!
 //! A context that does not come back keeps its carrier. The others go on with
 //! another one.
@@ -24,7 +25,7 @@ use crate::me::Inside;
 use crate::raw::{self, SignalMask};
 use crate::state::State;
 use crate::trap;
-use crate::watchdog;
+use crate::watchdog::{self, PERIOD_NS};
 
 /// A context, and who runs it.
 #[derive(Default)]
@@ -79,6 +80,17 @@ impl Seat {
         landed
     }
 
+    /// From here on the carrier blocks what the context does: what comes for
+    /// the owner is for whoever has run before.
+    #[inline]
+    fn take_mask(&self) {
+        let carrier = self.carrier.load(Ordering::Relaxed);
+        // SAFETY: carriers live for ever.
+        if let Some(carrier) = unsafe { carrier.as_ref() } {
+            carrier.block(self.blocked.load(Ordering::Relaxed));
+        }
+    }
+
     /// The carrier that the calling context runs on, if any. It is about to
     /// leave it.
     #[inline]
@@ -105,7 +117,8 @@ impl Seat {
 
 /// A thread of the system's that runs contexts.
 struct Carrier {
-    /// Its own context, which waits for something to run.
+    /// Its own context, which waits for something to run. It has no
+    /// thread-locals that it could use.
     home: Context,
     number: AtomicU32,
     /// What to run; null while there is nothing.
@@ -113,30 +126,57 @@ struct Carrier {
     bell: AtomicU32,
     /// The signals that it blocks.
     blocked: AtomicU64,
+    /// The next of those that have nothing to do.
+    next: AtomicPtr<Self>,
 }
 
-/// Carriers that have nothing to do.
-static IDLE: Lock<Vec<&'static Carrier>> = Lock::new(Vec::new());
+/// The first of the carriers that have nothing to do; null if there is none.
+static IDLE: Lock<AtomicPtr<Carrier>> = Lock::new(AtomicPtr::new(ptr::null_mut()));
 
 impl Carrier {
-    /// An idle one; a new one if the others are all stuck.
-    fn any() -> &'static Self {
-        if let Some(carrier) = IDLE.lock().pop() {
-            return carrier;
-        }
-        let carrier: &'static Self = Box::leak(Box::new(Self {
+    fn new() -> &'static Self {
+        Box::leak(Box::new(Self {
             home: Context::new(),
             number: AtomicU32::new(0),
             order: AtomicPtr::new(ptr::null_mut()),
             bell: AtomicU32::new(0),
             blocked: AtomicU64::new(u64::MAX),
-        }));
+            next: AtomicPtr::new(ptr::null_mut()),
+        }))
+    }
+
+    /// An idle one; a new one if the others are all stuck.
+    fn any() -> &'static Self {
+        let first = IDLE.lock();
+        // SAFETY: carriers live for ever.
+        if let Some(carrier) = unsafe { first.load(Ordering::Relaxed).as_ref() } {
+            first.store(carrier.next.load(Ordering::Relaxed), Ordering::Relaxed);
+            return carrier;
+        }
+        drop(first);
+        let carrier = Self::new();
         let _inside = Inside::enter();
         thread::Builder::new()
             .name("conan carrier".to_owned())
             .spawn(|| carrier.serve())
             .expect("the system starts another thread");
         carrier
+    }
+
+    /// The calling thread of the system's, which runs a context already.
+    fn here() -> &'static Self {
+        let carrier = Self::new();
+        carrier.attend();
+        carrier.home.prepare(Self::come_home, carrier);
+        carrier
+    }
+
+    /// The calling thread is about to run threads of the program.
+    fn attend(&self) {
+        // A context that overflows its stack says so on this one.
+        raw::ensure_signal_stack();
+        trap::attend();
+        self.number.store(raw::thread_number(), Ordering::Relaxed);
     }
 
     fn send(&self, seat: &'static Seat) {
@@ -148,13 +188,21 @@ impl Carrier {
 
     fn serve(&'static self) -> ! {
         let _inside = Inside::enter();
-        // A context that overflows its stack says so on this one.
-        raw::ensure_signal_stack();
-        trap::attend();
         // Signals are for the threads that it runs.
         SignalMask::block_all();
-        self.number.store(raw::thread_number(), Ordering::Relaxed);
+        self.attend();
         self.home.bind();
+        self.carry_on()
+    }
+
+    /// Where the home of one begins that has run a context before.
+    extern "sysv64" fn come_home(&'static self) -> ! {
+        self.rest();
+        self.carry_on()
+    }
+
+    /// Without any use of thread-locals, which allocating is.
+    fn carry_on(&'static self) -> ! {
         loop {
             while self.bell.swap(0, Ordering::Acquire) == 0 {
                 raw::wait(&self.bell, 0, None);
@@ -164,8 +212,16 @@ impl Carrier {
             if let Some(seat) = unsafe { order.as_ref() } {
                 self.carry(&self.home, seat);
             }
-            IDLE.lock().push(self);
+            self.rest();
         }
+    }
+
+    /// It has nothing to do.
+    fn rest(&'static self) {
+        let first = IDLE.lock();
+        self.next
+            .store(first.load(Ordering::Relaxed), Ordering::Relaxed);
+        first.store(ptr::from_ref(self).cast_mut(), Ordering::Relaxed);
     }
 
     /// Goes on with another context.
@@ -175,10 +231,6 @@ impl Carrier {
         to.context.await_saved();
         to.carrier
             .store(ptr::from_ref(self).cast_mut(), Ordering::Relaxed);
-        // The owner takes what comes on behalf of whoever has run before.
-        if !ptr::eq(to, &raw const OWNER) {
-            self.block(to.blocked.load(Ordering::Relaxed));
-        }
         if COUNTS_TIME.load(Ordering::Relaxed) {
             to.begun.store(real_clock(THREAD_TIME), Ordering::Relaxed);
         }
@@ -216,6 +268,7 @@ impl Carriers {
     fn gone_on(me: &'static Slot) -> Go {
         while !me.carried.has_landed() {
             if me.carried.tell.load(Ordering::Relaxed) == 0 {
+                me.carried.take_mask();
                 return Go::Turn;
             }
             me.carried.tell.store(0, Ordering::Relaxed);
@@ -232,6 +285,22 @@ impl Handover for Carriers {
     fn board(&self) {
         watchdog::attend();
         Carrier::any().send(&OWNER);
+        OWNER.board();
+    }
+
+    fn adopt(&self, me: &'static Slot) {
+        let carrier = Carrier::here();
+        me.carried.context.bind();
+        me.carried
+            .carrier
+            .store(ptr::from_ref(carrier).cast_mut(), Ordering::Relaxed);
+    }
+
+    fn follow(&self) {
+        SignalMask::block_all();
+        // Many a process has ended before anybody needs an owner, or a watch.
+        OWNER.context.await_wanted(PERIOD_NS);
+        watchdog::attend();
         OWNER.board();
     }
 

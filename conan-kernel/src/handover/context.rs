@@ -4,6 +4,8 @@
 use std::arch::{asm, naked_asm};
 use std::cell::UnsafeCell;
 use std::ffi::c_ulong;
+use std::mem::MaybeUninit;
+use std::ptr;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use crate::raw;
@@ -21,6 +23,8 @@ pub(super) struct Context {
     saved: AtomicU32,
     /// 1 once the thread's own thread of the system's shall go on with it.
     native: AtomicU32,
+    /// 1 once somebody has had to wait until it was saved.
+    wanted: AtomicU32,
 }
 
 // SAFETY: the cells are written by whoever runs the context, read by whoever
@@ -52,7 +56,41 @@ impl Context {
             thread: UnsafeCell::new(0),
             saved: AtomicU32::new(0),
             native: AtomicU32::new(0),
+            wanted: AtomicU32::new(0),
         }
+    }
+
+    /// Makes a context that begins with a call of `routine`, on a stack of its
+    /// own. It has the calling thread's thread-locals, and must leave them
+    /// alone: they are in use elsewhere.
+    pub(super) fn prepare<T>(
+        &self,
+        routine: extern "sysv64" fn(&'static T) -> !,
+        argument: &'static T,
+    ) {
+        const LINES: usize = 4096;
+        // In the order in which `switch` takes them.
+        let frame = [
+            FLOATING,
+            0,
+            0,
+            routine as usize,
+            ptr::from_ref(argument) as usize,
+            0,
+            0,
+            enter as *const () as usize,
+        ];
+        let stack: &'static mut [MaybeUninit<u128>] = Box::leak(Box::new_uninit_slice(LINES));
+        let top = stack.as_mut_ptr_range().end.cast::<[usize; 8]>();
+        self.bind();
+        // SAFETY: the frame fits into the stack, which nobody else has, and
+        // nobody goes on with the context before it has been saved.
+        unsafe {
+            let place = top.sub(1);
+            place.write(frame);
+            *self.stack.get() = place as usize;
+        }
+        self.saved.store(1, Ordering::Release);
     }
 
     /// Remembers the calling thread's thread pointer.
@@ -79,9 +117,20 @@ impl Context {
     #[inline]
     pub(super) fn await_saved(&self) {
         while self.saved.load(Ordering::Acquire) == 0 {
+            if self.wanted.swap(1, Ordering::Relaxed) == 0 {
+                raw::wake_all(&self.wanted);
+            }
             // A new thread wakes us; one that is just leaving another carrier
             // does not.
             raw::wait(&self.saved, 0, Some(IN_TRANSIT_NS));
+        }
+    }
+
+    /// Waits until somebody waits for it to be saved, but no longer than so many
+    /// nanoseconds.
+    pub(super) fn await_wanted(&self, at_most: u64) {
+        if self.wanted.load(Ordering::Relaxed) == 0 {
+            raw::wait(&self.wanted, 0, Some(at_most));
         }
     }
 
@@ -112,6 +161,15 @@ impl Context {
         self.saved.store(0, Ordering::Relaxed);
         true
     }
+}
+
+/// How a program begins: `mxcsr` and the control word of the x87.
+const FLOATING: usize = 0x037f_0000_1f80;
+
+/// Where a context begins that was not saved but made.
+#[unsafe(naked)]
+unsafe extern "sysv64" fn enter() {
+    naked_asm!("mov rdi, r12", "call r13", "ud2")
 }
 
 /// Saves what a call must preserve in `from`, loads the same of `to`.

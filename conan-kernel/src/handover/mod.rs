@@ -30,7 +30,15 @@ pub(crate) trait Handover: Sync {
     /// The calling thread becomes the owner of a world.
     fn board(&self);
 
-    /// It is not any longer.
+    /// The calling thread, the first of its process, is a managed one from now
+    /// on, and has the turn.
+    fn adopt(&self, me: &'static Slot);
+
+    /// The calling thread becomes the owner of that process. Returns when nobody
+    /// has the turn any more.
+    fn follow(&self);
+
+    /// The owner of a world is not any longer.
     fn land(&self);
 
     /// The owner gives the turn away. Returns when nobody has it any more.
@@ -98,7 +106,7 @@ pub(crate) struct Slot {
     /// The system's number of the thread, once it runs.
     pub(crate) number: AtomicU32,
     pub(crate) bottom: Bottom,
-    /// True while it waits for the system, which answers by itself.
+    /// True while it is in something that comes to its end by itself.
     in_system: AtomicBool,
     pub(crate) berth: Berth,
     pub(crate) looks: Looks,
@@ -140,7 +148,7 @@ impl Slot {
         self.number.store(0, Ordering::Relaxed);
     }
 
-    /// Runs something of the calling thread that waits for the system only,
+    /// Runs something of the calling thread that comes to its end by itself,
     /// however long that takes on a busy machine.
     pub(crate) fn in_system<R>(&self, call: impl FnOnce() -> R) -> R {
         self.in_system.store(true, Ordering::Relaxed);

@@ -37,6 +37,18 @@ static STOPPED: AtomicU32 = AtomicU32::new(1);
 /// threads of its world use.
 static PROCESSORS: Lock<Option<(Processors, Processors)>> = Lock::new(None);
 
+/// The owner waits until no managed thread has the turn, and watches over them.
+fn await_stop() {
+    let mut watchdog = Watchdog::default();
+    while STOPPED.load(Ordering::Acquire) == 0 {
+        raw::wait(&STOPPED, 0, Some(PERIOD_NS));
+        if STOPPED.load(Ordering::Acquire) == 0 {
+            let _inside = Inside::enter();
+            watchdog.look(&mut state::lock());
+        }
+    }
+}
+
 /// Each managed thread runs on its own.
 pub(super) struct OsThreads;
 
@@ -45,6 +57,19 @@ impl Handover for OsThreads {
         let (all, one) = (Processors::allowed(), Processors::present());
         one.confine();
         *PROCESSORS.lock() = Some((all, one));
+    }
+
+    fn adopt(&self, _: &'static Slot) {
+        self.board();
+        trap::attend();
+        STOPPED.store(0, Ordering::Release);
+    }
+
+    fn follow(&self) {
+        if let Some((_, one)) = *PROCESSORS.lock() {
+            one.confine();
+        }
+        await_stop();
     }
 
     fn land(&self) {
@@ -56,14 +81,7 @@ impl Handover for OsThreads {
     fn run(&self, to: &'static Slot) {
         STOPPED.store(0, Ordering::Release);
         to.os.say(TURN);
-        let mut watchdog = Watchdog::default();
-        while STOPPED.load(Ordering::Acquire) == 0 {
-            raw::wait(&STOPPED, 0, Some(PERIOD_NS));
-            if STOPPED.load(Ordering::Acquire) == 0 {
-                let _inside = Inside::enter();
-                watchdog.look(&mut state::lock());
-            }
-        }
+        await_stop();
     }
 
     fn begin(&self, me: &'static Slot) -> Go {
