@@ -28,14 +28,16 @@
 //! and the process ends before it has begun.
 
 use std::env;
-use std::ffi::c_int;
+use std::ffi::{c_int, c_void};
 use std::fmt::Write as _;
 use std::fs;
+use std::mem;
 use std::path::PathBuf;
 use std::sync::OnceLock;
 
-use crate::me::Inside;
+use crate::me::{self, Inside};
 use crate::process::{self, Hang, account, manage_process};
+use crate::real::Real;
 use crate::schedule::{Fifo, Strategy};
 use crate::thread::{Cause, Reason, ThreadId, ThreadInfo};
 use crate::trap;
@@ -43,7 +45,9 @@ use crate::world::World;
 
 /// Makes a shared library of the crate that says this: [`loaded`] is called
 /// before the process's `main`, with the function that makes a plan and the one
-/// that looks closer at a hang, and [`ended`] at its end.
+/// that looks closer at a hang, and [`ended`] at its end. [`backtrace`] takes the
+/// place of the unwinder's function, which only a library can: whoever links
+/// the unwinder into an executable has that function there.
 #[macro_export]
 macro_rules! preload_entry {
     ($plan:path, $relations:path) => {
@@ -67,6 +71,16 @@ macro_rules! preload_entry {
             }
             ended
         };
+
+        // SAFETY: has the type of the function whose name it has.
+        #[unsafe(no_mangle)]
+        unsafe extern "C" fn _Unwind_Backtrace(
+            step: *const ::std::ffi::c_void,
+            argument: *mut ::std::ffi::c_void,
+        ) -> ::std::ffi::c_int {
+            // SAFETY: the caller's own call.
+            unsafe { $crate::preload::backtrace(step, argument) }
+        }
     };
 }
 
@@ -158,6 +172,26 @@ pub fn loaded<S: Strategy + 'static>(
     };
     if let Err(reason) = managed {
         let _ = fs::write(path, format!("unavailable {reason}\n"));
+    }
+}
+
+/// The unwinder's `_Unwind_Backtrace`. std looks names up in each step of it, in
+/// the debug information, which takes as long as a thread may run at a time;
+/// but it comes to its end.
+///
+/// # Safety
+///
+/// The arguments must be such as that function takes.
+pub unsafe fn backtrace(step: *const c_void, argument: *mut c_void) -> c_int {
+    type Function = unsafe extern "C" fn(*const c_void, *mut c_void) -> c_int;
+    static REAL: Real = Real::new(c"_Unwind_Backtrace");
+    // SAFETY: libgcc's function of this name and type.
+    let real: Function = unsafe { mem::transmute(REAL.get()) };
+    // SAFETY: the caller vouches for it.
+    let call = || unsafe { real(step, argument) };
+    match me::managed() {
+        Some(slot) => slot.in_system(call),
+        None => call(),
     }
 }
 

@@ -76,6 +76,8 @@ pub(crate) struct State {
     idle_rounds: u32,
     /// Turns that others have had since the first of the yielded said so.
     passed_over: u32,
+    /// The same for those that poll.
+    overtaken: u32,
     /// Threads that were let go and have not come back.
     pub(crate) free_threads: BTreeSet<u32>,
 }
@@ -121,6 +123,7 @@ static STATE: Lock<State> = Lock::new(State {
     sequence: 0,
     idle_rounds: 0,
     passed_over: 0,
+    overtaken: 0,
     free_threads: BTreeSet::new(),
 });
 
@@ -279,11 +282,18 @@ impl State {
     pub(crate) fn forget_wake_calls(&mut self) {
         // To clear them takes longer than many a world.
         self.worlds += 1;
-        self.wake_calls.resize(WAKE_CALLS, None);
+        if !self.is_process {
+            self.wake_calls.resize(WAKE_CALLS, None);
+        }
     }
 
     #[inline]
     pub(crate) fn remember_wake_call(&mut self, address: usize, call: WakeCall) {
+        // Nobody asks in a managed process, which is over before it has paid
+        // for the room.
+        if self.is_process {
+            return;
+        }
         if let Some(place) = self.wake_calls.get_mut((address >> 2) % WAKE_CALLS) {
             *place = Some((self.worlds, address, call));
         }
@@ -451,10 +461,37 @@ impl State {
             {
                 return None;
             }
+            self.put_behind();
             let next = self.pass_the_turn(previous, false)?;
             if !self.let_outside(next.id) {
                 return Some(next);
             }
+        }
+    }
+
+    /// In a process in which threads poll, one that has kept its turn goes behind
+    /// those that have not: it may poll for what they do. But not for ever.
+    fn put_behind(&mut self) {
+        if !self.is_process || self.inexact.is_empty() {
+            return;
+        }
+        let threads = &self.threads;
+        let polls = |id: &ThreadId| {
+            let thread = &threads[id.0];
+            thread.kept_turn > 0 && !thread.needs_turn
+        };
+        let other = match self.ready.front() {
+            Some(first) if polls(first) => self.ready.iter().position(|id| !polls(id)),
+            _ => None,
+        };
+        self.overtaken += 1;
+        match other.filter(|_| self.overtaken < LONG_ENOUGH) {
+            Some(place) => {
+                if let Some(id) = self.ready.remove(place) {
+                    self.ready.push_front(id);
+                }
+            }
+            None => self.overtaken = 0,
         }
     }
 

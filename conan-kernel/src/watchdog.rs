@@ -1,10 +1,9 @@
 //! Not exact, but never stuck: what to do about a thread that holds the turn
 //! and does not come back.
 
-use std::env;
 use std::fs;
+use std::sync::Once;
 use std::sync::atomic::{AtomicU32, Ordering};
-use std::sync::{Once, OnceLock};
 use std::thread;
 
 use crate::handover::handover;
@@ -24,17 +23,15 @@ const LOCKED_LOOKS: u32 = 50;
 /// Nanoseconds on a processor before a running one is, while others are ready.
 /// Not real time: on a busy machine a thread waits long for its processor.
 const BUSY_NS: u64 = 100_000_000;
-/// The same where a panic's backtrace may be in it.
-const BUSY_BACKTRACE_NS: u64 = 300_000_000;
 /// The same in a process that polls, as is known already: it would do nothing
 /// else for most of its time.
-const BUSY_AGAIN_NS: u64 = 4_000_000;
+const BUSY_AGAIN_NS: u64 = 2_000_000;
 /// How often to look then.
-const PERIOD_AGAIN_NS: u64 = 2_000_000;
+const PERIOD_AGAIN_NS: u64 = 1_000_000;
 /// The same in a process in which that has happened so often.
-const OFTEN: usize = 20;
-const BUSY_OFTEN_NS: u64 = 1_000_000;
-const PERIOD_OFTEN_NS: u64 = 500_000;
+const OFTEN: usize = 10;
+const BUSY_OFTEN_NS: u64 = 300_000;
+const PERIOD_OFTEN_NS: u64 = 150_000;
 /// The same while nobody else is.
 const ALONE_NS: u64 = 2_000_000_000;
 
@@ -138,7 +135,6 @@ impl Watchdog {
             let busy = match (state.is_process, polls) {
                 (true, true) if state.inexact.len() > OFTEN => BUSY_OFTEN_NS,
                 (true, true) => BUSY_AGAIN_NS,
-                (true, false) if wants_backtraces() => BUSY_BACKTRACE_NS,
                 _ => BUSY_NS,
             };
             used >= if alone { ALONE_NS } else { busy }
@@ -203,13 +199,6 @@ pub(crate) fn is_any_other_running() -> bool {
     tasks
         .filter_map(|task| task.ok()?.file_name().to_str()?.parse().ok())
         .any(|number: u32| number != own && is_running(number))
-}
-
-/// True if a panic prints its backtrace. Those of worlds with an owner of their
-/// own are silent.
-fn wants_backtraces() -> bool {
-    static WANTS: OnceLock<bool> = OnceLock::new();
-    *WANTS.get_or_init(|| env::var_os("RUST_BACKTRACE").is_some_and(|value| value != "0"))
 }
 
 /// Nanoseconds that a thread has had a processor for.
