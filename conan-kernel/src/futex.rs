@@ -92,6 +92,7 @@ fn wait(
     let number = state.thread(slot.id).course.number;
     state.fine.gives(number, address);
     state = decide::pause(state, slot, Doing::Wait(address));
+    state = turn::come_in(state, slot);
     if has_changed() {
         state.fine.takes(number, address);
         return EAGAIN;

@@ -368,6 +368,7 @@ unsafe extern "C" fn pthread_join(thread: usize, result: *mut *mut c_void) -> c_
         return join();
     };
     state = decide::pause(state, slot, Doing::Join(id));
+    state = turn::come_in(state, slot);
     loop {
         if state.thread(id).phase == Phase::Finished {
             state.order(id, slot.id);

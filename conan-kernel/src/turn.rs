@@ -93,25 +93,32 @@ pub(crate) fn enter(slot: &'static Slot) -> Guard<'static, State> {
     come_in(lock(), slot)
 }
 
-/// The same with the state locked already.
+/// The same with the state locked already. Whoever has the turn keeps it for as
+/// long as the lock is held: before, the watchdog may have taken it once more.
 #[inline]
 pub(crate) fn come_in(
     mut state: Guard<'static, State>,
     slot: &'static Slot,
 ) -> Guard<'static, State> {
-    match state.thread(slot.id).phase {
-        Phase::Outside => {
-            state.outside -= 1;
-            state.thread(slot.id).needs_turn = true;
-            state.make_ready(slot.id);
-            // Whoever has the turn passes it on, or the owner finds it ready.
-            ring();
+    loop {
+        let phase = state.thread(slot.id).phase;
+        match phase {
+            Phase::Outside => {
+                state.outside -= 1;
+                state.thread(slot.id).needs_turn = true;
+                state.make_ready(slot.id);
+                // Whoever has the turn passes it on, or the owner finds it ready.
+                ring();
+            }
+            Phase::Abandoned => {}
+            _ => return state,
         }
-        Phase::Abandoned => {}
-        _ => return state,
+        let go = wait_for_turn(state, slot);
+        state = lock();
+        if go == Go::Released || phase == Phase::Abandoned {
+            return state;
+        }
     }
-    wait_for_turn(state, slot);
-    lock()
 }
 
 /// The same for what a thread does without blocking. In a process that runs

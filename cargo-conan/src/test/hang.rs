@@ -91,7 +91,11 @@ impl Block {
         let is_shown = |frame: &Frame| frame.is_users() || !has_own && !frame.is_foreign();
         let own = frames.iter().position(is_shown);
         let what = match own {
-            Some(index) => frames.get(index.saturating_sub(1)),
+            Some(index) => {
+                let called = &frames[..index.max(1)];
+                let waits = called.iter().rfind(|frame| !frame.only_passes_on());
+                waits.or(called.last())
+            }
             None => frames.iter().rfind(|frame| !frame.is_engines()),
         };
         let what = what.map(|frame| frame.name.clone()).unwrap_or_default();
@@ -205,6 +209,14 @@ impl Frame {
         const FOREIGN: [&str; 5] = ["std::", "core::", "alloc::", "test::", "__rust"];
         let is_foreign = FOREIGN.iter().any(|part| self.name.starts_with(part));
         is_foreign || self.is_engines() || self.place.is_none()
+    }
+
+    /// True for what waits for nothing by itself: an iterator that asks a
+    /// channel.
+    fn only_passes_on(&self) -> bool {
+        ["core::", "alloc::"]
+            .iter()
+            .any(|part| self.name.starts_with(part))
     }
 
     fn is_engines(&self) -> bool {
