@@ -95,6 +95,7 @@ fn wait(
     state = turn::come_in(state, slot);
     if has_changed() {
         state.fine.takes(number, address);
+        state.step_outside(slot.id);
         return EAGAIN;
     }
     let deadline = until.map(|(ns, is_point, realtime)| match (is_point, realtime) {

@@ -56,6 +56,8 @@ pub(crate) struct Looks {
     /// processor time that had used.
     number: AtomicU32,
     used: AtomicU64,
+    /// How many looks there had been then.
+    seen: AtomicU32,
     /// Processor time in which it has asked, and no time has passed for it.
     credit: AtomicU64,
 }
@@ -80,15 +82,24 @@ impl Looks {
         all >= ENOUGH_LOOKS && asking * 2 >= all
     }
 
-    /// What the thread of the system's has used that it is on. True if it has
-    /// run since the last call.
-    pub(crate) fn has_run(&self, number: u32, used: u64) -> bool {
+    /// What the thread of the system's has used that it is on. That counts for
+    /// its credit if it has also looked at its stack since the last call: on a
+    /// machine that is not real, one that runs may stand still.
+    pub(crate) fn has_run(&self, number: u32, used: u64) {
         let stayed = self.number.swap(number, Ordering::Relaxed) == number;
         let more = used.saturating_sub(self.used.swap(used, Ordering::Relaxed));
-        let more = if stayed { more } else { 0 };
-        let credit = self.credit().saturating_add(more).min(MUCH_CREDIT_NS);
-        self.credit.store(credit, Ordering::Relaxed);
-        more > 0
+        let all = self.all.load(Ordering::Relaxed);
+        let looked = self.seen.swap(all, Ordering::Relaxed) != all;
+        if stayed && looked {
+            let credit = self.credit().saturating_add(more).min(MUCH_CREDIT_NS);
+            self.credit.store(credit, Ordering::Relaxed);
+        }
+    }
+
+    /// It is on no thread of the system's for now: what the next one has used
+    /// is not its own.
+    pub(crate) fn has_left(&self) {
+        self.number.store(0, Ordering::Relaxed);
     }
 
     pub(crate) fn credit(&self) -> u64 {

@@ -47,7 +47,7 @@ const NOT_ASKED_NS: u64 = 5_000_000;
 const LONG_STARVED_NS: u64 = 2_000_000_000;
 
 /// How often threads outside are looked at, in nanoseconds of real time.
-const LOOK_NS: u64 = 1_000_000;
+const LOOK_NS: u64 = 500_000;
 
 /// So many times as fast as real time passes virtual time while all threads
 /// outside poll.
@@ -326,10 +326,14 @@ impl State {
         };
         for slot in outside() {
             if let Some(number) = handover().number(slot) {
-                if slot.looks.has_run(number, time_used(number)) {
-                    polling::look_at(number);
-                }
+                slot.looks.has_run(number, time_used(number));
+                // It does so as soon as it gets a processor.
+                polling::look_at(number);
                 is_any_starved |= slot.looks.credit() == 0 && is_running(number);
+            } else {
+                // The system has not let it begin yet.
+                slot.looks.has_left();
+                is_any_starved = true;
             }
             if !is_later {
                 slot.looks.spend(slot.looks.credit());

@@ -516,18 +516,35 @@ impl State {
     /// Lets a thread of a process go on outside at once, if it would only keep
     /// its turn until the watchdog takes it, as it has done again and again.
     fn let_outside(&mut self, id: ThreadId) -> bool {
-        let is_process = self.is_process;
-        let thread = self.thread(id);
-        let needs_turn = std::mem::take(&mut thread.needs_turn);
-        if !is_process || needs_turn || thread.kept_turn < HABIT {
+        let needs_turn = std::mem::take(&mut self.thread(id).needs_turn);
+        if needs_turn || !self.would_keep_turn(id) {
             return false;
         }
-        thread.phase = Phase::Outside;
-        let slot = thread.slot;
+        self.goes_outside(id);
+        handover().bypass(Some(self.thread(id).slot));
+        true
+    }
+
+    /// The calling thread has done what it needed its turn for. If it would only
+    /// keep it, the others go on beside it.
+    pub(crate) fn step_outside(&mut self, id: ThreadId) {
+        if self.current == Some(id) && self.would_keep_turn(id) {
+            self.goes_outside(id);
+            let next = self.choose();
+            handover().bypass(next);
+        }
+    }
+
+    /// True for a thread of a process that makes a habit of keeping its turn.
+    fn would_keep_turn(&mut self, id: ThreadId) -> bool {
+        self.is_process && self.thread(id).kept_turn >= HABIT
+    }
+
+    /// A thread that has the turn is out of the engine's hands from now on.
+    pub(crate) fn goes_outside(&mut self, id: ThreadId) {
+        self.thread(id).phase = Phase::Outside;
         self.current = None;
         self.outside += 1;
-        handover().bypass(Some(slot));
-        true
     }
 
     /// Only yielding threads are left: they go on, and time creeps, so that

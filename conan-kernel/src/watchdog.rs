@@ -152,10 +152,8 @@ impl Watchdog {
         if !too_long {
             return;
         }
-        let thread = state.thread(id);
-        thread.phase = Phase::Outside;
-        thread.kept_turn += u32::from(running);
-        state.outside += 1;
+        state.thread(id).kept_turn += u32::from(running);
+        state.goes_outside(id);
         let reason = if running {
             Reason::Running
         } else {
