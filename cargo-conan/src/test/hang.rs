@@ -214,9 +214,11 @@ impl Frame {
     /// True for what waits for nothing by itself: an iterator that asks a
     /// channel.
     fn only_passes_on(&self) -> bool {
-        ["core::", "alloc::"]
-            .iter()
-            .any(|part| self.name.starts_with(part))
+        let place = self.place.as_deref().unwrap_or_default();
+        ["core", "alloc"].iter().any(|library| {
+            let path = format!("library/{library}/");
+            self.name.starts_with(&format!("{library}::")) || place.contains(&path)
+        })
     }
 
     fn is_engines(&self) -> bool {
