@@ -15,7 +15,7 @@ use crate::raw;
 use crate::schedule::Strategy;
 use crate::selfcheck::{Unavailable, available_as_library};
 use crate::signals;
-use crate::state::{self, ANY_MANAGED, BELL, SWITCHES, State};
+use crate::state::{self, ANY_MANAGED, BELL, State};
 use crate::thread::{Phase, Reason};
 use crate::time::CLOCK_MONOTONIC;
 use crate::turn;
@@ -185,7 +185,7 @@ fn own(hung: impl FnOnce(&World, Hang) -> i32) {
 fn drive() -> Hang {
     // When threads outside were last waited for, in real time.
     let mut looked = None;
-    let mut switches = 0;
+    let mut happened = 0;
     // For how long one that polls has not got to it, in real time.
     let mut starved = 0;
     let mut timeouts = 0;
@@ -204,7 +204,7 @@ fn drive() -> Hang {
             continue;
         }
         if state.outside > 0 {
-            let pace = state.pace(&mut switches);
+            let pace = state.pace(&mut happened);
             let pause = state.pause();
             drop(state);
             let before = looked.unwrap_or_else(|| real_clock(CLOCK_MONOTONIC));
@@ -310,14 +310,13 @@ impl State {
 
     /// Whether all threads outside only ask for what comes with time. Then it
     /// passes as they have used processor time, so that each of them has asked
-    /// often since the last hand-over.
-    fn pace(&mut self, switches: &mut u32) -> Pace {
+    /// often since something has happened.
+    fn pace(&mut self, happened: &mut u64) -> Pace {
         if !self.polls() || self.next_deadline().is_none() {
             return Pace::Real;
         }
         let mut is_any_starved = false;
-        let now = SWITCHES.load(Ordering::Relaxed);
-        let is_later = std::mem::replace(switches, now) == now;
+        let is_later = std::mem::replace(happened, self.happened) == self.happened;
         let (members, threads) = (&self.members, &self.threads);
         let outside = || {
             let threads = members.iter().map(|id| &threads[id.0]);

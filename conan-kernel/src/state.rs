@@ -78,6 +78,9 @@ pub(crate) struct State {
     passed_over: u32,
     /// The same for those that poll.
     overtaken: u32,
+    /// Counts the turns of threads that do not make a habit of keeping them:
+    /// these do what others poll for.
+    pub(crate) happened: u64,
     /// Threads that were let go and have not come back.
     pub(crate) free_threads: BTreeSet<u32>,
 }
@@ -124,6 +127,7 @@ static STATE: Lock<State> = Lock::new(State {
     idle_rounds: 0,
     passed_over: 0,
     overtaken: 0,
+    happened: 0,
     free_threads: BTreeSet::new(),
 });
 
@@ -463,6 +467,7 @@ impl State {
             }
             self.put_behind();
             let next = self.pass_the_turn(previous, false)?;
+            self.happened += u64::from(!self.would_keep_turn(next.id));
             if !self.let_outside(next.id) {
                 return Some(next);
             }
