@@ -15,6 +15,7 @@ use crate::raw;
 use crate::schedule::Strategy;
 use crate::signals::Alarm;
 use crate::thread::{Blocked, Cause, Inexact, Phase, Reason, Thread, ThreadId, Wake, WakeCall};
+use crate::watchdog::OFTEN;
 
 /// Queues are kept though nobody is in them, unless there are more.
 const KEPT_QUEUES: usize = 64;
@@ -540,9 +541,11 @@ impl State {
         }
     }
 
-    /// True for a thread of a process that makes a habit of keeping its turn.
+    /// True for a thread of a process that makes a habit of keeping its turn;
+    /// where many have done so, once is enough.
     fn would_keep_turn(&mut self, id: ThreadId) -> bool {
-        self.is_process && self.thread(id).kept_turn >= HABIT
+        let habit = if self.inexact.len() > OFTEN { 1 } else { HABIT };
+        self.is_process && self.thread(id).kept_turn >= habit
     }
 
     /// A thread that has the turn is out of the engine's hands from now on.

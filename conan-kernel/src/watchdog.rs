@@ -29,7 +29,7 @@ const BUSY_AGAIN_NS: u64 = 2_000_000;
 /// How often to look then.
 const PERIOD_AGAIN_NS: u64 = 1_000_000;
 /// The same in a process in which that has happened so often.
-const OFTEN: usize = 10;
+pub(crate) const OFTEN: usize = 10;
 const BUSY_OFTEN_NS: u64 = 300_000;
 const PERIOD_OFTEN_NS: u64 = 150_000;
 /// The same while nobody else is.
