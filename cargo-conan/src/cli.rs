@@ -53,10 +53,11 @@ enum Command {
     /// Run the tests of a package, unchanged, in virtual time
     ///
     /// Takes what `cargo test` takes, and `--message-format human|json`,
-    /// `--junit FILE` and `--clock virtual|wall`. Each test runs in a process of its own, with the engine
-    /// preloaded: one thread at a time in a fixed order, sleeps and time-outs
-    /// in no time at all. A test that hangs fails at once, with the place of
-    /// every thread.
+    /// `--junit FILE`, `--clock virtual|wall` and `--random SEED|system`. Each
+    /// test runs in a process of its own, with the engine preloaded: one thread
+    /// at a time in a fixed order, sleeps and time-outs in no time at all, random
+    /// numbers the same each time. A test that hangs fails at once, with the
+    /// place of every thread.
     ///
     /// With `--executions N` each test runs under up to N schedules, until one
     /// fails; `--strategy random|pct|pos|history|fixed` and `--seed S` say which.

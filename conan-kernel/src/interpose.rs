@@ -8,19 +8,22 @@ use std::mem;
 use std::sync::atomic::Ordering;
 
 use crate::bottom::{self, Routine, Start};
+use crate::clocks;
 use crate::crew::{self, Destructor, Errand};
+use crate::deadlines;
 use crate::decide::{self, Doing};
 use crate::futex;
-use crate::handover::{Go, THREAD_TIME, handover};
+use crate::handover::{Go, handover};
 use crate::io;
 use crate::me::{self, Inside};
 use crate::pointers::clear_ahead;
-use crate::raw::{self, Timespec};
+use crate::process;
+use crate::random;
+use crate::raw;
 use crate::real::{self, Real};
 use crate::signals;
 use crate::state;
 use crate::thread::{Cause, Phase};
-use crate::time::{self, CLOCK_MONOTONIC, CLOCK_REALTIME};
 use crate::turn::{self, Ended};
 
 unsafe extern "C" {
@@ -40,7 +43,6 @@ static REAL_DETACH: Real = Real::new(c"pthread_detach");
 static REAL_KEY_CREATE: Real = Real::new(c"pthread_key_create");
 static REAL_KEY_DELETE: Real = Real::new(c"pthread_key_delete");
 static REAL_AT_EXIT: Real = Real::new(c"__cxa_thread_atexit_impl");
-static REAL_CLOCK: Real = Real::new(c"clock_gettime");
 
 type Create = unsafe extern "C" fn(*mut usize, *const c_void, Routine, *mut c_void) -> c_int;
 type Join = unsafe extern "C" fn(usize, *mut *mut c_void) -> c_int;
@@ -49,7 +51,6 @@ type Detach = unsafe extern "C" fn(usize) -> c_int;
 type KeyCreate = unsafe extern "C" fn(*mut u32, Option<Destructor>) -> c_int;
 type KeyDelete = unsafe extern "C" fn(u32) -> c_int;
 type AtExit = unsafe extern "C" fn(Destructor, *mut c_void, *mut c_void) -> c_int;
-type Clock = unsafe extern "C" fn(c_int, *mut Timespec) -> c_int;
 
 /// Turns the kernel's result into libc's: -1 and `errno`.
 pub(crate) fn libc_result(result: isize) -> c_long {
@@ -85,6 +86,10 @@ pub(crate) unsafe extern "C" fn syscall(
             return libc_result(result);
         }
     }
+    // SAFETY: the caller's own arguments.
+    if let Some(result) = unsafe { random::by_number(number as isize, args) } {
+        return result as c_long;
+    }
     if let Some(result) = signals::by_number(number as isize, args) {
         return result as c_long;
     }
@@ -103,95 +108,6 @@ pub(crate) extern "C" fn sched_yield() -> c_int {
         }
         None => libc_result(raw::yield_now()) as c_int,
     }
-}
-
-#[unsafe(no_mangle)]
-pub(crate) unsafe extern "C" fn clock_gettime(clock: c_int, result: *mut Timespec) -> c_int {
-    crate::selfcheck::SEEN_CLOCK.store(true, Ordering::Relaxed);
-    let is_ours = matches!(clock, CLOCK_MONOTONIC | CLOCK_REALTIME);
-    if is_ours && let Some(slot) = me::managed() {
-        let now = time::read(slot);
-        // SAFETY: the caller gives room for the result.
-        unsafe { result.write(time::as_clock(now, clock)) };
-        return 0;
-    }
-    if clock == THREAD_TIME
-        && let Some(slot) = me::managed()
-    {
-        let _inside = Inside::enter();
-        let used = handover().time_used(slot);
-        // SAFETY: the caller gives room for the result.
-        unsafe { result.write(Timespec::from_ns(used)) };
-        return 0;
-    }
-    // SAFETY: libc's function of this name and type.
-    let real: Clock = unsafe { mem::transmute(REAL_CLOCK.get()) };
-    // SAFETY: the caller's own call.
-    unsafe { real(clock, result) }
-}
-
-/// A reading of a real clock in nanoseconds.
-pub(crate) fn real_clock(clock: c_int) -> u64 {
-    let mut now = Timespec::from_ns(0);
-    // SAFETY: libc's function of this name and type.
-    let real: Clock = unsafe { mem::transmute(REAL_CLOCK.get()) };
-    // SAFETY: there is room for the result.
-    unsafe { real(clock, &raw mut now) };
-    now.to_ns().unwrap_or(0)
-}
-
-#[unsafe(no_mangle)]
-pub(crate) unsafe extern "C" fn nanosleep(
-    request: *const Timespec,
-    remaining: *mut Timespec,
-) -> c_int {
-    // SAFETY: the caller's own call, which is this special case of the other.
-    let error = unsafe { clock_nanosleep(CLOCK_MONOTONIC, 0, request, remaining) };
-    if error == 0 {
-        return 0;
-    }
-    libc_result(-(error as isize)) as c_int
-}
-
-#[unsafe(no_mangle)]
-pub(crate) unsafe extern "C" fn clock_nanosleep(
-    clock: c_int,
-    flags: c_int,
-    request: *const Timespec,
-    remaining: *mut Timespec,
-) -> c_int {
-    const ABSOLUTE: c_int = 1;
-    let is_ours = matches!(clock, CLOCK_MONOTONIC | CLOCK_REALTIME);
-    if is_ours && let Some(slot) = me::managed() {
-        // SAFETY: the caller gives a valid request.
-        let Some(ns) = (unsafe { *request }).to_ns() else {
-            return -raw::EINVAL as c_int;
-        };
-        let absolute = flags & ABSOLUTE != 0;
-        let offset = if clock == CLOCK_REALTIME {
-            time::realtime_offset()
-        } else {
-            0
-        };
-        let left = time::sleep(slot, |now| {
-            if absolute {
-                ns.saturating_sub(offset)
-            } else {
-                now.saturating_add(ns)
-            }
-        });
-        let Some(left) = left else {
-            return 0;
-        };
-        if !absolute && !remaining.is_null() {
-            // SAFETY: the caller gives room for what is left.
-            unsafe { remaining.write(Timespec::from_ns(left)) };
-        }
-        return -raw::EINTR as c_int;
-    }
-    // SAFETY: the caller's own call.
-    let result = unsafe { raw::clock_nanosleep(clock, flags, request, remaining) };
-    -result as c_int
 }
 
 #[unsafe(no_mangle)]
@@ -334,9 +250,11 @@ impl Wanted {
 /// Makes the calling thread a managed one and waits for its first turn.
 pub(crate) fn enter_managed(slot: &'static crate::handover::Slot) {
     signals::inherit(slot);
+    // Takes memory from where the program does: whoever waits in `await_begin`
+    // takes none meanwhile.
+    me::become_managed(slot);
     slot.number.store(raw::thread_number(), Ordering::Release);
     raw::wake_all(&slot.number);
-    me::become_managed(slot);
     if handover().begin(slot) == Go::Released {
         me::become_free();
     }
@@ -484,6 +402,11 @@ unsafe extern "C" fn __cxa_thread_atexit_impl(
         slot.berth.at_end(destructor, object);
         return 0;
     }
+    if process::is_managed() && me::is_bystander() && real::is_ours(library) {
+        // A thread of the engine's own, which never ends. libc would take memory
+        // from where the program does.
+        return 0;
+    }
     // SAFETY: libc's function of this name and type.
     let real: AtExit = unsafe { mem::transmute(REAL_AT_EXIT.get()) };
     // SAFETY: the caller's own call.
@@ -519,9 +442,6 @@ pub(crate) fn anchor() -> usize {
     let addresses = [
         syscall as *const () as usize,
         sched_yield as *const () as usize,
-        clock_gettime as *const () as usize,
-        nanosleep as *const () as usize,
-        clock_nanosleep as *const () as usize,
         pthread_create as *const () as usize,
         pthread_join as *const () as usize,
         pthread_detach as *const () as usize,
@@ -531,9 +451,12 @@ pub(crate) fn anchor() -> usize {
         sigaltstack as *const () as usize,
         __cxa_thread_atexit_impl as *const () as usize,
     ];
+    let others = clocks::anchor()
+        ^ deadlines::anchor()
+        ^ io::anchor()
+        ^ signals::anchor()
+        ^ random::anchor();
     std::hint::black_box(addresses)
         .iter()
-        .fold(io::anchor() ^ signals::anchor(), |sum, address| {
-            sum ^ address
-        })
+        .fold(others, |sum, address| sum ^ address)
 }

@@ -20,7 +20,9 @@ compile_error!("conan-kernel runs on Linux with glibc, on x86-64 and aarch64 onl
 
 mod aboard;
 mod bottom;
+mod clocks;
 mod crew;
+mod deadlines;
 mod decide;
 mod executable;
 mod fair;
@@ -31,12 +33,14 @@ mod interpose;
 mod io;
 mod lock;
 mod me;
+mod memory;
 mod places;
 mod point;
 mod pointers;
 mod polling;
 pub mod preload;
 mod process;
+mod random;
 mod raw;
 mod real;
 mod schedule;

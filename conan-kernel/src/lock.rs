@@ -44,6 +44,18 @@ impl<T> Lock<T> {
         }
         Guard { lock: self }
     }
+
+    /// Frees it.
+    ///
+    /// # Safety
+    ///
+    /// The caller must hold it, and have forgotten the guard.
+    #[inline]
+    pub(crate) unsafe fn unlock(&self) {
+        if self.word.swap(FREE, Ordering::Release) == CONTENDED {
+            raw::wake_all(&self.word);
+        }
+    }
 }
 
 impl<T: Default> Default for Lock<T> {
@@ -78,8 +90,7 @@ impl<T> DerefMut for Guard<'_, T> {
 impl<T> Drop for Guard<'_, T> {
     #[inline]
     fn drop(&mut self) {
-        if self.lock.word.swap(FREE, Ordering::Release) == CONTENDED {
-            raw::wake_all(&self.lock.word);
-        }
+        // SAFETY: the guard holds it, and goes.
+        unsafe { self.lock.unlock() };
     }
 }

@@ -35,6 +35,11 @@ pub(crate) fn slot() -> Option<&'static Slot> {
     SLOT.get()
 }
 
+/// True if the calling thread is not managed, nor about to be.
+pub(crate) fn is_bystander() -> bool {
+    SLOT.get().is_none() && INSIDE.get() == 0
+}
+
 /// Makes the calling thread a managed one. Its end is noticed when its
 /// thread-locals have been dropped: those registered later are dropped first.
 pub(crate) fn become_managed(slot: &'static Slot) {

@@ -36,7 +36,10 @@ use std::path::PathBuf;
 use std::sync::OnceLock;
 
 use crate::me::{self, Inside};
+pub use crate::memory::Memory;
 use crate::process::{self, Hang, account, manage_process};
+use crate::random::{self, Source};
+use crate::raw;
 use crate::real::Real;
 use crate::schedule::{Fifo, Strategy};
 use crate::thread::{Cause, Reason, ThreadId, ThreadInfo};
@@ -45,12 +48,16 @@ use crate::world::World;
 
 /// Makes a shared library of the crate that says this: [`loaded`] is called
 /// before the process's `main`, with the function that makes a plan and the one
-/// that looks closer at a hang, and [`ended`] at its end. [`backtrace`] takes the
+/// that looks closer at a hang, and [`ended`] at its end. The crate has [`Memory`]
+/// of its own. [`backtrace`] takes the
 /// place of the unwinder's function, which only a library can: whoever links
 /// the unwinder into an executable has that function there.
 #[macro_export]
 macro_rules! preload_entry {
     ($plan:path, $relations:path) => {
+        #[global_allocator]
+        static MEMORY: $crate::preload::Memory = $crate::preload::Memory;
+
         #[used]
         // SAFETY: libc calls what is here when the library has been loaded,
         // after its own preparations and before `main`.
@@ -92,6 +99,10 @@ const OUR_SETTINGS: &[u8] = b"CONAN_PRELOAD_";
 
 /// Says who decides; [`Fifo`] does if nothing is said.
 const SCHEDULE: &str = "CONAN_PRELOAD_SCHEDULE";
+
+/// Says where random numbers come from: from `system`, or from the seed that
+/// it is; from the seed 0 if nothing is said.
+const RANDOM: &str = "CONAN_PRELOAD_RANDOM";
 
 /// What libraries are loaded first; the file name of ours begins like this.
 const PRELOADED: &str = "LD_PRELOAD";
@@ -149,6 +160,8 @@ pub fn loaded<S: Strategy + 'static>(
     };
     let path = PATH.get_or_init(|| PathBuf::from(path));
     share_memory();
+    raw::randomize_addresses();
+    random::draw_from(source());
     trap::prepare();
     let managed = match env::var_os(SCHEDULE) {
         None => {
@@ -172,6 +185,15 @@ pub fn loaded<S: Strategy + 'static>(
     };
     if let Err(reason) = managed {
         let _ = fs::write(path, format!("unavailable {reason}\n"));
+    }
+}
+
+/// Where random numbers are to come from.
+fn source() -> Source {
+    match env::var(RANDOM) {
+        Ok(text) if text == "system" => Source::System,
+        Ok(text) => Source::Seed(text.parse().unwrap_or_default()),
+        Err(_) => Source::Seed(0),
     }
 }
 
@@ -256,6 +278,9 @@ fn text() -> String {
             Reason::WokenFromOutside => "woken-from-outside",
             Reason::Io => "io",
             Reason::Signal => "signal",
+            Reason::Process => "process",
+            Reason::Room => "room",
+            Reason::Random => "random",
         };
         let _ = writeln!(text, "inexact {reason} {}", one_line(name.as_deref()));
     }

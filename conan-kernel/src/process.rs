@@ -6,11 +6,13 @@ use std::ffi::{c_char, c_int};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::{io, thread};
 
+use crate::clocks::real_clock;
 use crate::handover::{Slot, handover};
-use crate::interpose::real_clock;
 use crate::io::{remember_inherited, wait_really};
 use crate::me::{self, Inside};
+use crate::memory;
 use crate::polling;
+use crate::random;
 use crate::raw;
 use crate::schedule::Strategy;
 use crate::selfcheck::{Unavailable, available_as_library};
@@ -19,7 +21,7 @@ use crate::state::{self, ANY_MANAGED, BELL, State};
 use crate::thread::{Phase, Reason};
 use crate::time::CLOCK_MONOTONIC;
 use crate::turn;
-use crate::watchdog::{PERIOD_NS, is_running, time_used};
+use crate::watchdog::{self, PERIOD_NS, is_running, time_used};
 use crate::world::World;
 
 /// Threads that do nothing but yield for so long of virtual time, with no
@@ -94,8 +96,15 @@ pub fn manage_process(
     available_as_library()?;
     let _inside = Inside::enter();
     remember_inherited();
-    // SAFETY: the function may be called in a child between `fork` and `exec`.
-    unsafe { pthread_atfork(None, None, Some(leave_child_alone)) };
+    // SAFETY: the functions may be called around `fork`, and between that and
+    // `exec`.
+    unsafe {
+        pthread_atfork(
+            Some(memory::before_fork),
+            Some(memory::after_fork),
+            Some(leave_child_alone),
+        );
+    }
     let slot = begin(strategy);
     slot.number.store(raw::thread_number(), Ordering::Relaxed);
     // SAFETY: has no arguments.
@@ -104,6 +113,9 @@ pub fn manage_process(
     me::adopt(slot);
     handover().adopt(slot);
     signals::inherit(slot);
+    // Not when it is needed: a thread takes memory from where the program does,
+    // which shall find it the same each time.
+    watchdog::start();
     let owner = thread::Builder::new()
         .name("conan owner".to_owned())
         .spawn(move || own(hung));
@@ -147,6 +159,12 @@ pub fn account() -> Option<Account> {
     if signals::came_from_outside() {
         inexact.push((None, Reason::Signal));
     }
+    if raw::has_children() || raw::has_had_children() {
+        inexact.push((None, Reason::Process));
+    }
+    if random::is_by_chance() {
+        inexact.push((None, Reason::Random));
+    }
     Some(Account {
         passed: state.now - state.begun,
         inexact,
@@ -167,6 +185,7 @@ unsafe extern "C" {
 /// A child has one thread, a copy of the one that called `fork`, and none of
 /// ours.
 extern "C" fn leave_child_alone() {
+    memory::after_fork();
     IS_MANAGED.store(false, Ordering::Relaxed);
     ANY_MANAGED.store(false, Ordering::Relaxed);
     me::dismiss();

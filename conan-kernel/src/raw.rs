@@ -30,6 +30,11 @@ mod number {
     pub(crate) const RT_SIGTIMEDWAIT: isize = 128;
     pub(crate) const RT_SIGQUEUEINFO: isize = 129;
     pub(crate) const RT_TGSIGQUEUEINFO: isize = 297;
+    pub(crate) const GETRANDOM: isize = 318;
+    pub(crate) const MMAP: isize = 9;
+    pub(crate) const MADVISE: isize = 28;
+    pub(crate) const PERSONALITY: isize = 135;
+    pub(crate) const GETRUSAGE: isize = 98;
     /// Where the mode is in what `FSTAT` writes, in bytes.
     pub(crate) const MODE: usize = 24;
 }
@@ -54,11 +59,16 @@ mod number {
     pub(crate) const RT_SIGTIMEDWAIT: isize = 137;
     pub(crate) const RT_SIGQUEUEINFO: isize = 138;
     pub(crate) const RT_TGSIGQUEUEINFO: isize = 240;
+    pub(crate) const GETRANDOM: isize = 278;
+    pub(crate) const MMAP: isize = 222;
+    pub(crate) const MADVISE: isize = 233;
+    pub(crate) const PERSONALITY: isize = 92;
+    pub(crate) const GETRUSAGE: isize = 165;
     /// Where the mode is in what `FSTAT` writes, in bytes.
     pub(crate) const MODE: usize = 16;
 }
 
-pub(crate) use number::{FUTEX, GETTID, KILL, TGKILL, TKILL};
+pub(crate) use number::{FUTEX, GETRANDOM, GETTID, KILL, TGKILL, TKILL};
 
 /// Makes a system call; the kernel's own result, an error as a negative number.
 ///
@@ -432,4 +442,59 @@ pub(crate) fn has_children() -> bool {
     ];
     // SAFETY: there is more room than the kernel fills.
     unsafe { syscall(number::WAITID, args) == 0 }
+}
+
+/// True if the process has ended children that it has waited for.
+pub(crate) fn has_had_children() -> bool {
+    const CHILDREN: usize = -1_isize as usize;
+    let mut usage = [0_u64; 18];
+    let args = [CHILDREN, usage.as_mut_ptr() as usize, 0, 0, 0, 0];
+    // SAFETY: there is as much room as the kernel fills.
+    unsafe { syscall(number::GETRUSAGE, args) };
+    usage.iter().any(|&number| number != 0)
+}
+
+/// Gives what is started from now on random addresses, as is usual: it was for
+/// our sake that this process has got none.
+pub(crate) fn randomize_addresses() {
+    const ASK: usize = 0xffff_ffff;
+    const NOT_RANDOM: usize = 0x0004_0000;
+    // SAFETY: changes nothing about this process.
+    unsafe {
+        let present = syscall(number::PERSONALITY, [ASK, 0, 0, 0, 0, 0]);
+        if present >= 0 && present as usize & NOT_RANDOM != 0 {
+            let others = present as usize & !NOT_RANDOM;
+            syscall(number::PERSONALITY, [others, 0, 0, 0, 0, 0]);
+        }
+    }
+}
+
+/// So much memory, where the system finds room for it; it is zero.
+pub(crate) fn map(size: usize) -> Option<usize> {
+    const READ_AND_WRITE: usize = 3;
+    const PRIVATE_ANONYMOUS_WITHOUT_RESERVE: usize = 0x2 | 0x20 | 0x4000;
+    const NO_FILE: usize = usize::MAX;
+    const NO_HUGE_PAGES: usize = 15;
+    let args = [
+        0,
+        size,
+        READ_AND_WRITE,
+        PRIVATE_ANONYMOUS_WITHOUT_RESERVE,
+        NO_FILE,
+        0,
+    ];
+    // SAFETY: nothing is there yet.
+    let address = unsafe { syscall(number::MMAP, args) };
+    if (-4095..0).contains(&address) {
+        return None;
+    }
+    // The first use of a huge page takes as long as a short test.
+    // SAFETY: a wish about what was mapped here.
+    unsafe {
+        syscall(
+            number::MADVISE,
+            [address as usize, size, NO_HUGE_PAGES, 0, 0, 0],
+        )
+    };
+    Some(address as usize)
 }

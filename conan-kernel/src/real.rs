@@ -45,7 +45,12 @@ pub(crate) fn arrives_here(name: &CStr) -> bool {
     const EVERYWHERE: *mut c_void = ptr::null_mut();
     // SAFETY: the name ends with a zero.
     let called = unsafe { dlsym(EVERYWHERE, name.as_ptr()) };
-    Place::of(called).base == Place::of(arrives_here as *const c_void).base
+    is_ours(called)
+}
+
+/// True for what is in the executable or library that this code is in.
+pub(crate) fn is_ours(address: *const c_void) -> bool {
+    Place::of(address).base == Place::of(is_ours as *const c_void).base
 }
 
 /// A function of libc's, looked up once.

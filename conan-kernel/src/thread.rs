@@ -98,6 +98,13 @@ pub enum Reason {
     Io,
     /// Somebody outside sent a signal.
     Signal,
+    /// The process started another one, which keeps real time.
+    Process,
+    /// A thread sent as much as the buffers of a connection take, which is the
+    /// system's affair.
+    Room,
+    /// Somebody drew the system's random numbers.
+    Random,
 }
 
 /// What is known of a managed thread.

@@ -33,10 +33,12 @@ mod x86_64 {
     use std::sync::OnceLock;
     use std::sync::atomic::{AtomicU8, Ordering};
 
+    use crate::clocks;
     use crate::executable;
     use crate::interpose;
     use crate::io;
     use crate::me;
+    use crate::random;
     use crate::raw;
     use crate::real::{errno, set_errno};
     use crate::signals::{self, NOT_BLOCKED, RESTART, WITH_CONTEXT};
@@ -202,13 +204,15 @@ mod x86_64 {
                         Some(interpose::syscall(number as c_long, a0, a1, a2, a3, a4, a5) as isize)
                     }
                     SCHED_YIELD => Some(interpose::sched_yield() as isize),
-                    NANOSLEEP => Some(interpose::nanosleep(a0 as _, a1 as _) as isize),
-                    CLOCK_GETTIME => Some(interpose::clock_gettime(a0 as _, a1 as _) as isize),
+                    NANOSLEEP => Some(clocks::nanosleep(a0 as _, a1 as _) as isize),
+                    CLOCK_GETTIME => Some(clocks::clock_gettime(a0 as _, a1 as _) as isize),
                     CLOCK_NANOSLEEP => {
-                        let error = interpose::clock_nanosleep(a0 as _, a1 as _, a2 as _, a3 as _);
+                        let error = clocks::clock_nanosleep(a0 as _, a1 as _, a2 as _, a3 as _);
                         return -(error as isize);
                     }
-                    _ => io::call(number, args).or_else(|| signals::by_number(number, args)),
+                    _ => io::call(number, args)
+                        .or_else(|| signals::by_number(number, args))
+                        .or_else(|| random::by_number(number, args)),
                 }
             };
             match result {

@@ -43,19 +43,24 @@ const QUIET_PERIODS: u32 = 50;
 /// Makes sure that somebody looks every period from now on, where the owner
 /// of the world cannot.
 pub(crate) fn attend() {
-    static STARTED: Once = Once::new();
     if AWAKE.load(Ordering::Relaxed) == 1 {
         return;
     }
     let _inside = Inside::enter();
+    start();
+    AWAKE.store(1, Ordering::SeqCst);
+    raw::wake_all(&AWAKE);
+}
+
+/// Makes sure that there is somebody who could.
+pub(crate) fn start() {
+    static STARTED: Once = Once::new();
     STARTED.call_once(|| {
         thread::Builder::new()
             .name("conan watchdog".to_owned())
             .spawn(watch)
             .expect("the system starts another thread");
     });
-    AWAKE.store(1, Ordering::SeqCst);
-    raw::wake_all(&AWAKE);
 }
 
 fn watch() {
@@ -203,7 +208,7 @@ pub(crate) fn is_any_other_running() -> bool {
 pub(crate) fn time_used(number: u32) -> u64 {
     // The system's name for the clock of one thread.
     let clock = (!number << 3 | 6) as i32;
-    crate::interpose::real_clock(clock)
+    crate::clocks::real_clock(clock)
 }
 
 /// Where a thread waits in the system's own futex, if it does. That of std and

@@ -5,10 +5,11 @@ use std::sync::atomic::Ordering;
 use std::{io, thread};
 
 use crate::aboard::Aboard;
+use crate::clocks::real_clock;
 use crate::crew::{self, Crew, Idle, Job};
 use crate::fine::Race;
 use crate::handover::{Slot, handover};
-use crate::interpose::{await_begin, enter_managed, real_clock};
+use crate::interpose::{await_begin, enter_managed};
 use crate::me::{self, Inside};
 use crate::pointers;
 use crate::raw;
@@ -16,7 +17,7 @@ use crate::schedule::Strategy;
 use crate::selfcheck::{Unavailable, available};
 use crate::state::{self, BELL, SWITCHES};
 use crate::thread::{Blocked, Cause, Inexact, Phase, Reason, ThreadId, ThreadInfo, Wake, WakeCall};
-use crate::time::CLOCK_MONOTONIC;
+use crate::time::{self, CLOCK_MONOTONIC};
 use crate::turn;
 use crate::watchdog::{self, PERIOD_NS};
 
@@ -508,7 +509,11 @@ impl state::State {
         self.fine.begin(strategy.preempts());
         self.races.clear();
         self.strategy = Some(Box::new(strategy));
-        self.now = self.now.max(real_clock(CLOCK_MONOTONIC));
+        self.now = if self.is_process {
+            time::of_process()
+        } else {
+            self.now.max(real_clock(CLOCK_MONOTONIC))
+        };
         self.begun = self.now;
         self.inexact.clear();
         self.forget_wake_calls();

@@ -21,6 +21,12 @@ const HOUR: Duration = Duration::from_secs(3600);
 /// to be exact.
 #[track_caller]
 fn runs(job: impl FnOnce() + Send + 'static) {
+    runs_but_for(&[], job);
+}
+
+/// The same, where a run is not exact, and why.
+#[track_caller]
+fn runs_but_for(reasons: &[Reason], job: impl FnOnce() + Send + 'static) {
     let mut world = world();
     let done = Arc::new(AtomicBool::new(false));
     let out = Arc::clone(&done);
@@ -31,7 +37,8 @@ fn runs(job: impl FnOnce() + Send + 'static) {
     run_to_the_end(&mut world);
     assert!(done.load(Ordering::SeqCst), "{:?}", world.threads());
     assert!(all_finished(&world));
-    assert_eq!(world.inexact(), []);
+    let found: Vec<_> = world.inexact().iter().map(|it| it.reason).collect();
+    assert_eq!(found, reasons);
 }
 
 /// How long something takes, in whole seconds of virtual time.
@@ -188,9 +195,10 @@ fn small_writes_arrive_before_time_moves() {
     });
 }
 
+/// How much it holds differs from run to run.
 #[test]
 fn more_than_a_socket_holds_is_sent_as_it_is_read() {
-    runs(|| {
+    runs_but_for(&[Reason::Room], || {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let address = listener.local_addr().unwrap();
         let server = thread::spawn(move || {

@@ -3,7 +3,7 @@
 mod common;
 
 use std::cell::UnsafeCell;
-use std::ffi::c_int;
+use std::ffi::{c_int, c_void};
 use std::hint;
 use std::io::{Read, Write, pipe};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -53,8 +53,8 @@ fn assert_left(world: &World, thread: ThreadId, running: bool) {
     );
 }
 
-/// A clock of real time, also for a managed thread.
-const REAL: c_int = 4;
+/// A clock of real time, also for a managed thread: the one without leap seconds.
+const REAL: c_int = 11;
 /// A clock that goes while the calling thread has a processor.
 const OWN: c_int = 3;
 
@@ -443,4 +443,63 @@ fn one_run_waits_for_a_thread_that_computes_for_a_second() {
     spawn(&mut world, "other", || {});
     run_to_the_end(&mut world);
     assert!(all_finished(&world), "{:#?}", world.threads());
+}
+
+mod of_libc {
+    use std::ffi::{c_int, c_void};
+
+    unsafe extern "C" {
+        pub(super) fn clock_gettime(clock: c_int, time: *mut [i64; 2]) -> c_int;
+        pub(super) fn pthread_mutex_lock(mutex: *mut c_void) -> c_int;
+        pub(super) fn pthread_cond_timedwait(
+            condition: *mut c_void,
+            mutex: *mut c_void,
+            until: *const [i64; 2],
+        ) -> c_int;
+        pub(super) fn pthread_cond_clockwait(
+            condition: *mut c_void,
+            mutex: *mut c_void,
+            clock: c_int,
+            until: *const [i64; 2],
+        ) -> c_int;
+        pub(super) fn pthread_mutex_timedlock(mutex: *mut c_void, until: *const [i64; 2]) -> c_int;
+        pub(super) fn sem_timedwait(semaphore: *mut c_void, until: *const [i64; 2]) -> c_int;
+    }
+}
+
+/// The system waits by its own clocks, which know nothing of the day that has
+/// passed here: by them, these would be over tomorrow.
+#[test]
+fn what_libc_waits_for_is_as_far_away_in_real_time() {
+    const TIMED_OUT: c_int = 110;
+    let mut world = world();
+    let waits = spawn(&mut world, "waits", || {
+        thread::sleep(Duration::from_secs(24 * 3600));
+        let soon = |clock| {
+            let mut time = [0; 2];
+            // SAFETY: a time is two such numbers.
+            unsafe { of_libc::clock_gettime(clock, &raw mut time) };
+            let [seconds, nanoseconds] = time;
+            let ns = nanoseconds + 30_000_000;
+            [seconds + ns / 1_000_000_000, ns % 1_000_000_000]
+        };
+        // More room than any of them takes; zeros are how they begin.
+        let (mut condition, mut mutex, mut semaphore) = ([0_u64; 8], [0_u64; 8], [0_u64; 8]);
+        let [condition, mutex, semaphore] = [&mut condition, &mut mutex, &mut semaphore]
+            .map(|room| room.as_mut_ptr().cast::<c_void>());
+        let (system, monotonic) = (0, 1);
+        // SAFETY: they are what they are taken for, and there are no others.
+        let results = unsafe {
+            of_libc::pthread_mutex_lock(mutex);
+            [
+                of_libc::pthread_cond_timedwait(condition, mutex, &soon(system)),
+                of_libc::pthread_cond_clockwait(condition, mutex, monotonic, &soon(monotonic)),
+                of_libc::pthread_mutex_timedlock(mutex, &soon(system)),
+                of_libc::sem_timedwait(semaphore, &soon(system)),
+            ]
+        };
+        assert_eq!(results, [TIMED_OUT, TIMED_OUT, TIMED_OUT, -1]);
+    });
+    run_until_all_have_ended(&mut world);
+    assert_left(&world, waits, false);
 }

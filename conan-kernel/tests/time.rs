@@ -481,3 +481,65 @@ fn a_thread_that_yields_is_not_starved_by_two_that_talk() {
     assert!(all_finished(&world));
     assert!(rounds.load(Ordering::SeqCst) < MANY, "it never ran");
 }
+
+mod of_libc {
+    use std::ffi::{c_int, c_uint, c_void};
+
+    unsafe extern "C" {
+        pub(super) fn clock_gettime(clock: c_int, time: *mut [i64; 2]) -> c_int;
+        pub(super) fn gettimeofday(time: *mut [i64; 2], zone: *mut c_void) -> c_int;
+        pub(super) fn time(time: *mut i64) -> i64;
+        pub(super) fn sleep(seconds: c_uint) -> c_uint;
+        pub(super) fn usleep(microseconds: c_uint) -> c_int;
+    }
+
+    /// In whole seconds.
+    pub(super) fn read(clock: c_int) -> i64 {
+        let mut time = [0; 2];
+        // SAFETY: a time is two such numbers.
+        assert_eq!(unsafe { clock_gettime(clock, &raw mut time) }, 0);
+        time[0]
+    }
+
+    pub(super) fn day() -> i64 {
+        let mut time = [0; 2];
+        // SAFETY: as above, and nobody asks for the zone.
+        assert_eq!(
+            unsafe { gettimeofday(&raw mut time, std::ptr::null_mut()) },
+            0
+        );
+        time[0]
+    }
+}
+
+#[test]
+fn all_clocks_of_libc_move_together() {
+    const CLOCKS: [i32; 6] = [0, 1, 4, 5, 6, 7];
+    let mut world = world();
+    let seen = Arc::new(Mutex::new(Vec::new()));
+    let out = seen.clone();
+    spawn(&mut world, "reader", move || {
+        let read = || {
+            // SAFETY: nobody wants it written anywhere.
+            let time = unsafe { of_libc::time(std::ptr::null_mut()) };
+            let others = [of_libc::day(), time];
+            CLOCKS.map(of_libc::read).into_iter().chain(others)
+        };
+        let before: Vec<_> = read().collect();
+        // SAFETY: have lengths alone for arguments.
+        unsafe {
+            assert_eq!(of_libc::sleep(3600), 0);
+            assert_eq!(of_libc::usleep(900_000_000), 0);
+        }
+        *out.lock().unwrap() = read().zip(before).map(|(now, then)| now - then).collect();
+    });
+    run_to_the_end(&mut world);
+    // A reading more may be that of the next second.
+    let seen = seen.lock().unwrap();
+    assert_eq!(seen.len(), CLOCKS.len() + 2);
+    assert!(
+        seen.iter().all(|passed| (4500..=4501).contains(passed)),
+        "{seen:?}"
+    );
+    assert_eq!(world.inexact(), []);
+}

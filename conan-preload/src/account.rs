@@ -61,6 +61,12 @@ pub enum Reason {
     Io,
     /// Somebody outside sent a signal.
     Signal,
+    /// The process started another one.
+    Process,
+    /// A thread sent as much as the buffers of a connection take.
+    Room,
+    /// Somebody drew the system's random numbers.
+    Random,
 }
 
 /// Nothing will come of the process any more.
@@ -196,6 +202,9 @@ impl Reason {
             "woken-from-outside" => Some(Self::WokenFromOutside),
             "io" => Some(Self::Io),
             "signal" => Some(Self::Signal),
+            "process" => Some(Self::Process),
+            "room" => Some(Self::Room),
+            "random" => Some(Self::Random),
             _ => None,
         }
     }

@@ -37,6 +37,10 @@ pub const ACCOUNT: &str = "CONAN_PRELOAD_ACCOUNT";
 /// token, or `STRATEGY:SEED:EXECUTION`. Without it, the default.
 pub const SCHEDULE: &str = "CONAN_PRELOAD_SCHEDULE";
 
+/// The environment variable that says where random numbers come from: `system`,
+/// or a number, which is their seed. Without it, the seed is 0.
+pub const RANDOM: &str = "CONAN_PRELOAD_RANDOM";
+
 /// The environment variable that names a file in which a search that remembers
 /// what it has tried does so.
 pub const MEMORY: &str = "CONAN_PRELOAD_MEMORY";

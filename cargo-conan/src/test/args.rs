@@ -5,6 +5,7 @@ use std::ffi::{OsStr, OsString};
 use std::path::PathBuf;
 
 use super::explore::{Exploring, STRATEGIES};
+use super::random::Random;
 use crate::exit::{Stop, error};
 
 /// What was asked for.
@@ -24,6 +25,8 @@ pub(super) struct Request {
     pub(super) junit: Option<PathBuf>,
     /// Each test under many schedules.
     pub(super) exploring: Option<Exploring>,
+    /// Where random numbers come from.
+    pub(super) random: Random,
     /// One test under the schedule of this token.
     pub(super) replay: Option<String>,
     pub(super) extent: Extent,
@@ -83,7 +86,10 @@ const TARGETS: [&str; 10] = [
 
 impl Request {
     pub(super) fn parse(words: impl IntoIterator<Item = OsString>) -> Stop<Self> {
-        let mut request = Self::default();
+        let mut request = Self {
+            random: Random::of_environment()?,
+            ..Self::default()
+        };
         let (mut executions, mut strategy, mut seed) = (None, None, None);
         let mut words = words.into_iter();
         while let Some(word) = words.next() {
@@ -110,6 +116,10 @@ impl Request {
                 "--executions" => executions = Some(number_of(name, value, &mut words)?),
                 "--seed" => seed = Some(number_of(name, value, &mut words)?),
                 "--strategy" => strategy = Some(value_of(name, value, &mut words)?),
+                "--random" => {
+                    let value = value_of(name, value, &mut words)?;
+                    request.random = Random::of_setting(name, &value.to_string_lossy())?;
+                }
                 "--replay" => {
                     let token = value_of(name, value, &mut words)?;
                     request.replay = Some(token.to_string_lossy().into_owned());

@@ -12,6 +12,7 @@ use super::build::Binary;
 use super::explore::Explored;
 use super::library::Library;
 use super::list::Test;
+use super::random::at_fixed_addresses;
 use crate::run::interrupt::{self, Group};
 
 /// What came of a test.
@@ -87,7 +88,7 @@ pub(super) fn execute(
     }
     let path = library.map(|library| library.account(number));
     if let (Some(library), Some(path)) = (library, &path) {
-        library.preload(&mut command, path);
+        library.preload(&mut command, path, &test.full_name());
     }
     if let Some(wish) = wish {
         command.env(SCHEDULE, &wish.schedule);
@@ -98,7 +99,11 @@ pub(super) fn execute(
         .stdin(Stdio::null())
         .stdout(Stdio::piped())
         .stderr(Stdio::piped());
-    let output = interrupt::start(&mut command, Group::Ours)?.output()?;
+    let started = match library {
+        Some(_) => at_fixed_addresses(|| interrupt::start(&mut command, Group::Ours)),
+        None => interrupt::start(&mut command, Group::Ours),
+    };
+    let output = started?.output()?;
     let real = begun.elapsed();
     let understood = match path {
         None => Understood::nothing(Exactness::Unknown),

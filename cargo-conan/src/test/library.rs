@@ -7,20 +7,23 @@ use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use conan_preload::{ACCOUNT, FILE_STEM, LIBRARY};
+use conan_preload::{ACCOUNT, FILE_STEM, LIBRARY, RANDOM};
 use tempfile::{Builder, NamedTempFile, TempDir};
 
+use super::digest::digest;
+use super::random::Random;
 use crate::exit::{Stop, error};
 
 /// The library, and room for accounts.
 pub(super) struct Library {
     path: PathBuf,
     accounts: TempDir,
+    random: Random,
 }
 
 impl Library {
     /// Puts the library under a target directory, if it is not there yet.
-    pub(super) fn under(target: &Path) -> Stop<Self> {
+    pub(super) fn under(target: &Path, random: Random) -> Stop<Self> {
         let Some(bytes) = LIBRARY else {
             return Err(error(
                 "the engine runs on Linux with glibc, on x86-64 and aarch64 only; use `cargo test`",
@@ -44,12 +47,17 @@ impl Library {
         if !path.exists() {
             write(&folder, &path, bytes).map_err(cannot)?;
         }
-        Ok(Self { path, accounts })
+        Ok(Self {
+            path,
+            accounts,
+            random,
+        })
     }
 
-    /// Where one process shall leave its account.
+    /// Where one process shall leave its account. What is in its environment
+    /// moves its stack: all have names of the same length.
     pub(super) fn account(&self, number: usize) -> PathBuf {
-        self.accounts.path().join(format!("account-{number}"))
+        self.accounts.path().join(format!("account-{number:08}"))
     }
 
     /// Where the search for one test keeps what it has tried.
@@ -57,14 +65,18 @@ impl Library {
         self.accounts.path().join(format!("memory-{number}"))
     }
 
-    /// Makes a process load the library, and it alone.
-    pub(super) fn preload(&self, command: &mut Command, account: &Path) {
+    /// Makes a process load the library, and it alone. What it does has a name,
+    /// so that it draws random numbers of its own.
+    pub(super) fn preload(&self, command: &mut Command, account: &Path, name: &str) {
         let mut preloaded = OsString::from(&self.path);
         if let Some(others) = env::var_os("LD_PRELOAD").filter(|others| !others.is_empty()) {
             preloaded.push(":");
             preloaded.push(others);
         }
-        command.env("LD_PRELOAD", preloaded).env(ACCOUNT, account);
+        command
+            .env("LD_PRELOAD", preloaded)
+            .env(ACCOUNT, account)
+            .env(RANDOM, self.random.of(name).to_string());
     }
 }
 
@@ -83,15 +95,4 @@ fn write(folder: &Path, path: &Path, bytes: &[u8]) -> io::Result<()> {
     draft.write_all(bytes)?;
     draft.persist(path).map_err(|failure| failure.error)?;
     Ok(())
-}
-
-/// Tells one library from another (FNV-1a, a word at a time).
-fn digest(bytes: &[u8]) -> u64 {
-    let start = 0xcbf2_9ce4_8422_2325_u64;
-    let step = |hash: u64, part: &[u8]| {
-        let mut word = [0; 8];
-        word[..part.len()].copy_from_slice(part);
-        (hash ^ u64::from_le_bytes(word)).wrapping_mul(0x0100_0000_01b3)
-    };
-    bytes.chunks(8).fold(start, step)
 }

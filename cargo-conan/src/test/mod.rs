@@ -4,6 +4,7 @@
 
 mod args;
 mod build;
+mod digest;
 mod execute;
 mod explore;
 mod hang;
@@ -11,6 +12,7 @@ mod json;
 mod junit;
 mod library;
 mod list;
+mod random;
 mod replay;
 mod report;
 mod runner;
@@ -51,7 +53,7 @@ pub(crate) fn test(words: impl IntoIterator<Item = OsString>) -> Stop<()> {
     let library = if request.wall {
         None
     } else {
-        Some(Library::under(&built.target)?)
+        Some(Library::under(&built.target, request.random)?)
     };
     let failed = run_all(&request, &built, library.as_ref())?;
     // Nothing in them can be explored.

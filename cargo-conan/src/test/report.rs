@@ -65,11 +65,11 @@ impl<'t> Report<'t> {
         Self {
             json: request.json,
             shows_output: request.says(&shown) || request.replay.is_some(),
-            options: request
-                .without_selection()
-                .into_iter()
-                .map(quoted)
-                .collect(),
+            options: {
+                let random = request.random.option().into_iter();
+                let others = request.without_selection().into_iter().map(quoted);
+                random.chain(others).collect()
+            },
             begun: Instant::now(),
             ignored,
             not_started: 0,
@@ -331,7 +331,10 @@ fn described(inexact: &Inexact) -> String {
         Reason::WokeOutside => "woke a thread outside",
         Reason::WokenFromOutside => "was woken from outside",
         Reason::Io => "waited for somebody outside, at a descriptor",
+        Reason::Room => "filled the buffers of a connection",
         Reason::Signal => return "a signal came from outside".to_owned(),
+        Reason::Process => return "started another process".to_owned(),
+        Reason::Random => return "drew the system's random numbers".to_owned(),
     };
     format!("{thread} {what}")
 }

@@ -10,6 +10,7 @@ use conan_preload::Account;
 
 use super::execute::{Understood, Verdict, described};
 use super::library::Library;
+use super::random::{Random, at_fixed_addresses};
 use super::report;
 use crate::exit::{Exit, Stop, error};
 use crate::output;
@@ -27,14 +28,15 @@ pub(crate) fn runner(words: impl IntoIterator<Item = OsString>) -> Stop<()> {
     let lists = arguments.iter().any(|word| word == "--list");
     let mut command = Command::new(&binary);
     command.args(&arguments);
-    let library = Library::under(&target_around(&binary))?;
+    let library = Library::under(&target_around(&binary), Random::of_environment()?)?;
     let path = library.account(0);
     if !lists {
-        library.preload(&mut command, &path);
+        library.preload(&mut command, &path, &name(&binary, &arguments));
     }
     interrupt::listen()?;
     let cannot = |failure| error(format_args!("cannot start {}: {failure}", binary.display()));
-    let mut child = interrupt::start(&mut command, Group::Ours).map_err(cannot)?;
+    let start = || interrupt::start(&mut command, Group::Ours);
+    let mut child = at_fixed_addresses(start).map_err(cannot)?;
     let status = child.wait();
     drop(child);
     let status = status.map_err(cannot)?;
@@ -58,6 +60,14 @@ pub(crate) fn runner(words: impl IntoIterator<Item = OsString>) -> Stop<()> {
             Err(Exit::TestsFailed)
         }
     }
+}
+
+/// What is run, without the part of the name that changes from build to build.
+fn name(binary: &Path, arguments: &[OsString]) -> String {
+    let stem = binary.file_name().unwrap_or_default().to_string_lossy();
+    let stem = stem.rsplit_once('-').map_or(&*stem, |(name, _)| name);
+    let words = arguments.iter().map(|word| word.to_string_lossy());
+    words.fold(stem.to_owned(), |name, word| name + " " + &word)
 }
 
 /// The target directory that a binary was built in.

@@ -19,7 +19,7 @@ use std::thread;
 
 use super::context::Context;
 use super::{Go, Handover, Next, Slot, THREAD_TIME};
-use crate::interpose::real_clock;
+use crate::clocks::real_clock;
 use crate::lock::{Guard, Lock};
 use crate::me::Inside;
 use crate::raw::{self, SignalMask};

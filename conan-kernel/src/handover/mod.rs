@@ -13,8 +13,8 @@ use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 
 use crate::bottom::Bottom;
+use crate::clocks::real_clock;
 use crate::crew::Berth;
-use crate::interpose;
 use crate::lock::{Guard, Lock};
 use crate::me::Inside;
 use crate::pointers::Sought;
@@ -80,7 +80,7 @@ pub(crate) trait Handover: Sync {
 
     /// Processor time of the calling managed thread, in nanoseconds.
     fn time_used(&self, _me: &'static Slot) -> u64 {
-        interpose::real_clock(THREAD_TIME)
+        real_clock(THREAD_TIME)
     }
 }
 

@@ -13,6 +13,7 @@ mod by_number;
 mod descriptor;
 mod inside;
 mod loopback;
+mod random;
 mod reads;
 mod sets;
 mod timers;
@@ -26,6 +27,7 @@ use std::ffi::c_int;
 pub(crate) use by_number::call;
 use descriptor::{Address, Identity, Kind};
 pub(crate) use inside::remember_inherited;
+pub(crate) use random::{is_any_random_device, is_random_device, reads_random_device};
 use timers::Timers;
 use waiting::Waiter;
 pub(crate) use waiting::wait_really;
@@ -63,6 +65,8 @@ pub(crate) struct Io {
     inherited: BTreeSet<Identity>,
     /// What managed threads have made, in a world that is not the process.
     made: BTreeSet<Identity>,
+    /// The devices that random numbers are read from.
+    random: BTreeSet<Identity>,
     /// Where sockets have sent something, or were connected to.
     sent_to: BTreeMap<Identity, Vec<Address>>,
     /// Whether anybody outside is behind a descriptor, and when that was found
@@ -78,6 +82,7 @@ impl Io {
             turns: 0,
             inherited: BTreeSet::new(),
             made: BTreeSet::new(),
+            random: BTreeSet::new(),
             sent_to: BTreeMap::new(),
             verdicts: BTreeMap::new(),
         }

@@ -9,6 +9,7 @@ use super::waiting::{Until, Waited, gives, in_vain, takes, wait};
 use super::{Call, inside, loopback, timers};
 use crate::handover::Slot;
 use crate::me;
+use crate::random;
 use crate::real::{Real, errno, set_errno};
 
 static REAL_READ: Real = Real::new(c"read");
@@ -102,6 +103,8 @@ pub(super) unsafe extern "C" fn read(descriptor: c_int, buffer: *mut c_void, siz
         // SAFETY: the system has filled as much of the caller's buffer.
         unsafe { buffer.cast::<u64>().write_unaligned(count) };
     }
+    // SAFETY: the system has read so much.
+    unsafe { random::was_read(descriptor, buffer, result) };
     result
 }
 

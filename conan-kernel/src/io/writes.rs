@@ -9,6 +9,7 @@ use super::{Call, inside, loopback};
 use crate::handover::Slot;
 use crate::me::{self, Inside};
 use crate::real::{Real, errno, set_errno};
+use crate::thread::Reason;
 use crate::turn;
 
 static REAL_WRITE: Real = Real::new(c"write");
@@ -149,6 +150,9 @@ unsafe fn send_all(
         loopback::sent();
         if result >= 0 {
             gone += result as usize;
+            if gone < size {
+                found_no_room(slot, socket);
+            }
             if gone >= size || flags & DONT_WAIT != 0 || descriptor::is_nonblocking(socket) {
                 return gone as isize;
             }
@@ -156,6 +160,9 @@ unsafe fn send_all(
             rest = rest_of(pieces, gone);
             next = Message::of(&rest);
             continue;
+        }
+        if error == AGAIN {
+            found_no_room(slot, socket);
         }
         let waits = error == AGAIN && flags & DONT_WAIT == 0 && !descriptor::is_nonblocking(socket);
         if !waits {
@@ -187,6 +194,15 @@ unsafe fn send_all(
                 return if gone > 0 { gone as isize } else { -1 };
             }
         }
+    }
+}
+
+/// The buffers of a socket are full. How much those of a connection take is up
+/// to the system, and differs from run to run.
+fn found_no_room(slot: &'static Slot, socket: c_int) {
+    let _inside = Inside::enter();
+    if descriptor::is_tcp(socket) {
+        turn::enter_briefly(slot).note_inexact_once(slot.id, Reason::Room);
     }
 }
 

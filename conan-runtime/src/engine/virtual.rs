@@ -160,6 +160,9 @@ impl Session for VirtualSession {
                 }
                 Reason::Io => "a thread waited for somebody outside, at a descriptor",
                 Reason::Signal => "a signal came from outside",
+                Reason::Process => "the process started another one",
+                Reason::Room => "a thread filled the buffers of a connection",
+                Reason::Random => "random numbers of the system were drawn",
             };
             let line = inexact.tag >> 32;
             let place = if line == 0 {

@@ -93,7 +93,12 @@ fn tests_behave_as_natively() {
     }
     assert_eq!(totals["failed"], failed.len());
     assert_eq!(totals["ignored"], 1);
+    // A child keeps real time, be it as quick as it likes.
+    let with_child = result(&tests, "children_are_left_alone");
+    let why = with_child["not_exact"].to_string();
+    assert!(why.contains("started another process"), "{with_child:#}");
     let prints = result(&tests, "prints");
+    assert_eq!(prints["exact"], true, "{prints:#}");
     assert!(prints["stdout"].to_string().contains("to standard output"));
     assert!(prints["stderr"].to_string().contains("to standard error"));
     let overflows = result(&tests, "overflows_its_stack");
