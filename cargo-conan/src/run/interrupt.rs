@@ -1,13 +1,13 @@
 //! Ctrl-C: end what is running, say so, leave nothing half-written.
 
 use std::fs;
-use std::io::{self, Read};
+use std::io;
 use std::mem;
 use std::ops::{Deref, DerefMut};
 use std::path::{Path, PathBuf};
 use std::process::{self, Child, Command, Output};
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Mutex, PoisonError, RwLock};
 use std::thread;
 use std::time::Duration;
 
@@ -16,6 +16,10 @@ use crate::output;
 
 /// True once Ctrl-C has come.
 static INTERRUPTED: AtomicBool = AtomicBool::new(false);
+
+/// Taken by all who start a process, while they do: it takes its time, and they
+/// need not wait for each other.
+static STARTING: RwLock<()> = RwLock::new(());
 
 /// The processes that run on our behalf at this moment.
 static RUNNING: Mutex<Vec<(u32, Group)>> = Mutex::new(Vec::new());
@@ -47,6 +51,7 @@ pub(crate) fn listen() -> Stop<()> {
 /// Ends what runs on our behalf and removes what is of no use without us. The
 /// process must end after it: nothing can be started any more.
 pub(crate) fn clean_up() {
+    mem::forget(STARTING.write().unwrap_or_else(PoisonError::into_inner));
     let running = RUNNING.lock().unwrap_or_else(PoisonError::into_inner);
     for (id, group) in running.iter() {
         end(*id, *group);
@@ -90,39 +95,32 @@ pub(crate) fn start(command: &mut Command, group: Group) -> io::Result<Running> 
         command.process_group(0);
     }
     // Held while it starts: who cleans up must not miss it.
-    let mut running = RUNNING.lock().unwrap_or_else(PoisonError::into_inner);
+    let _starting = STARTING.read().unwrap_or_else(PoisonError::into_inner);
     let child = command.spawn()?;
-    running.push((child.id(), group));
-    Ok(Running { child, group })
+    let listed = Listed::new(child.id(), group);
+    Ok(Running { child, listed })
 }
 
 /// A process while it runs.
 pub(crate) struct Running {
     child: Child,
-    group: Group,
+    listed: Listed,
 }
 
 impl Running {
     /// Waits for the process's end and returns what it has said.
-    pub(crate) fn output(mut self) -> io::Result<Output> {
-        let (stdout, stderr) = (self.child.stdout.take(), self.child.stderr.take());
-        thread::scope(|scope| {
-            let stderr = scope.spawn(|| all(stderr));
-            let stdout = all(stdout)?;
-            let stderr = stderr.join().expect("reading does not panic")?;
-            let status = self.child.wait()?;
-            Ok(Output {
-                status,
-                stdout,
-                stderr,
-            })
-        })
+    pub(crate) fn output(self) -> io::Result<Output> {
+        let Self { child, listed } = self;
+        let output = child.wait_with_output();
+        drop(listed);
+        output
     }
 
     /// Ends the process at once, and what it has started if it is a group.
     pub(crate) fn end(&mut self) {
-        if self.group == Group::Own {
-            end(self.child.id(), self.group);
+        let Listed { id, group } = self.listed;
+        if group == Group::Own {
+            end(id, group);
         }
         let _ = self.child.kill();
         let _ = self.child.wait();
@@ -143,19 +141,25 @@ impl DerefMut for Running {
     }
 }
 
-impl Drop for Running {
-    fn drop(&mut self) {
+/// A process's place among those that run on our behalf.
+struct Listed {
+    id: u32,
+    group: Group,
+}
+
+impl Listed {
+    fn new(id: u32, group: Group) -> Self {
         let mut running = RUNNING.lock().unwrap_or_else(PoisonError::into_inner);
-        running.retain(|(id, _)| *id != self.child.id());
+        running.push((id, group));
+        Self { id, group }
     }
 }
 
-fn all(pipe: Option<impl Read>) -> io::Result<Vec<u8>> {
-    let mut bytes = Vec::new();
-    if let Some(mut pipe) = pipe {
-        pipe.read_to_end(&mut bytes)?;
+impl Drop for Listed {
+    fn drop(&mut self) {
+        let mut running = RUNNING.lock().unwrap_or_else(PoisonError::into_inner);
+        running.retain(|(id, _)| *id != self.id);
     }
-    Ok(bytes)
 }
 
 /// Asks a process to end. On a terminal it has got the Ctrl-C itself, if it is
