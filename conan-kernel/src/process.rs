@@ -3,7 +3,7 @@
 //! moves time on whenever nothing else moves.
 
 use std::ffi::{c_char, c_int};
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::{io, thread};
 
 use crate::clocks::real_clock;
@@ -59,6 +59,9 @@ const HASTE: u64 = 50;
 /// thread counts as suspended for good: a signal may be on its way.
 const GRACE_NS: u64 = 50_000_000;
 
+/// What the children of another program had used that was here before this one.
+static USED_BEFORE: AtomicU64 = AtomicU64::new(0);
+
 /// True once the process was taken over.
 static IS_MANAGED: AtomicBool = AtomicBool::new(false);
 
@@ -96,6 +99,7 @@ pub fn manage_process(
     available_as_library()?;
     let _inside = Inside::enter();
     remember_inherited();
+    USED_BEFORE.store(raw::used_by_children(), Ordering::Relaxed);
     // SAFETY: the functions may be called around `fork`, and between that and
     // `exec`.
     unsafe {
@@ -159,7 +163,8 @@ pub fn account() -> Option<Account> {
     if signals::came_from_outside() {
         inexact.push((None, Reason::Signal));
     }
-    if raw::has_children() || raw::has_had_children() {
+    let before = USED_BEFORE.load(Ordering::Relaxed);
+    if raw::has_children() || raw::used_by_children() != before {
         inexact.push((None, Reason::Process));
     }
     if random::is_by_chance() {

@@ -444,14 +444,15 @@ pub(crate) fn has_children() -> bool {
     unsafe { syscall(number::WAITID, args) == 0 }
 }
 
-/// True if the process has ended children that it has waited for.
-pub(crate) fn has_had_children() -> bool {
+/// What the children have used that have ended and were waited for: time, memory
+/// and others, added up. Each has used something.
+pub(crate) fn used_by_children() -> u64 {
     const CHILDREN: usize = -1_isize as usize;
     let mut usage = [0_u64; 18];
     let args = [CHILDREN, usage.as_mut_ptr() as usize, 0, 0, 0, 0];
     // SAFETY: there is as much room as the kernel fills.
     unsafe { syscall(number::GETRUSAGE, args) };
-    usage.iter().any(|&number| number != 0)
+    usage.iter().fold(0, |sum, part| sum.wrapping_add(*part))
 }
 
 /// Gives what is started from now on random addresses, as is usual: it was for

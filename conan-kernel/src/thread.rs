@@ -94,7 +94,7 @@ pub enum Reason {
     /// moved on meanwhile.
     WokenFromOutside,
     /// A thread waited for a descriptor with somebody else behind it, in real
-    /// time.
+    /// time, or got something from there.
     Io,
     /// Somebody outside sent a signal.
     Signal,

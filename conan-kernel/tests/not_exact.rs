@@ -450,7 +450,7 @@ mod of_libc {
 
     unsafe extern "C" {
         pub(super) fn clock_gettime(clock: c_int, time: *mut [i64; 2]) -> c_int;
-        pub(super) fn pthread_mutex_lock(mutex: *mut c_void) -> c_int;
+        pub(super) fn pthread_mutex_lock(mutex: *mut [u64; 16]) -> c_int;
         pub(super) fn pthread_cond_timedwait(
             condition: *mut c_void,
             mutex: *mut c_void,
@@ -484,13 +484,13 @@ fn what_libc_waits_for_is_as_far_away_in_real_time() {
             [seconds + ns / 1_000_000_000, ns % 1_000_000_000]
         };
         // More room than any of them takes; zeros are how they begin.
-        let (mut condition, mut mutex, mut semaphore) = ([0_u64; 8], [0_u64; 8], [0_u64; 8]);
+        let (mut condition, mut mutex, mut semaphore) = ([0_u64; 16], [0_u64; 16], [0_u64; 16]);
         let [condition, mutex, semaphore] = [&mut condition, &mut mutex, &mut semaphore]
             .map(|room| room.as_mut_ptr().cast::<c_void>());
         let (system, monotonic) = (0, 1);
         // SAFETY: they are what they are taken for, and there are no others.
         let results = unsafe {
-            of_libc::pthread_mutex_lock(mutex);
+            of_libc::pthread_mutex_lock(mutex.cast());
             [
                 of_libc::pthread_cond_timedwait(condition, mutex, &soon(system)),
                 of_libc::pthread_cond_clockwait(condition, mutex, monotonic, &soon(monotonic)),

@@ -497,17 +497,16 @@ mod of_libc {
     pub(super) fn read(clock: c_int) -> i64 {
         let mut time = [0; 2];
         // SAFETY: a time is two such numbers.
-        assert_eq!(unsafe { clock_gettime(clock, &raw mut time) }, 0);
+        let error = unsafe { clock_gettime(clock, &raw mut time) };
+        assert_eq!(error, 0);
         time[0]
     }
 
     pub(super) fn day() -> i64 {
         let mut time = [0; 2];
         // SAFETY: as above, and nobody asks for the zone.
-        assert_eq!(
-            unsafe { gettimeofday(&raw mut time, std::ptr::null_mut()) },
-            0
-        );
+        let error = unsafe { gettimeofday(&raw mut time, std::ptr::null_mut()) };
+        assert_eq!(error, 0);
         time[0]
     }
 }

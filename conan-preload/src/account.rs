@@ -57,7 +57,7 @@ pub enum Reason {
     WokeOutside,
     /// A thread was woken by one that is not managed.
     WokenFromOutside,
-    /// A thread waited for a descriptor with somebody else behind it.
+    /// A thread had to do with somebody else, who is behind a descriptor.
     Io,
     /// Somebody outside sent a signal.
     Signal,

@@ -330,7 +330,7 @@ fn described(inexact: &Inexact) -> String {
         Reason::Blocked => "waited for something outside",
         Reason::WokeOutside => "woke a thread outside",
         Reason::WokenFromOutside => "was woken from outside",
-        Reason::Io => "waited for somebody outside, at a descriptor",
+        Reason::Io => "had to do with somebody outside, at a descriptor",
         Reason::Room => "filled the buffers of a connection",
         Reason::Signal => return "a signal came from outside".to_owned(),
         Reason::Process => return "started another process".to_owned(),

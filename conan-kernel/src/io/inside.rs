@@ -13,10 +13,12 @@ use std::process;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use super::descriptor::{self, Address, Identity, Kind, PollFd};
+use crate::handover::Slot;
 use crate::me::Inside;
 use crate::raw;
+use crate::real::{errno, set_errno};
 use crate::state::{self, State};
-use crate::thread::ThreadId;
+use crate::thread::{Reason, ThreadId};
 
 const UNIX: c_int = 1;
 const INET: c_int = 2;
@@ -61,6 +63,25 @@ pub(super) fn sends_to(socket: c_int, address: Address) {
         known.push(address);
         has_changed();
     }
+}
+
+/// The calling thread has a connection, or something has come in. If that is
+/// from outside, the run depends on it, though nobody may have waited.
+pub(super) fn has_met(slot: &'static Slot, number: c_int) {
+    let _inside = Inside::enter();
+    let Some((kind @ (Kind::Pipe | Kind::Socket), identity)) = descriptor::look(number) else {
+        return;
+    };
+    let mut state = state::lock();
+    // Who is there does not change, but by children, who are outside anyway.
+    if !state.is_process || !state.io.met.insert(identity) {
+        return;
+    }
+    let before = errno();
+    if !state.judge(number, kind, identity) {
+        state.note_inexact_once(slot.id, Reason::Io);
+    }
+    set_errno(before);
 }
 
 /// True for what the process was given when it began.

@@ -67,6 +67,8 @@ pub(crate) struct Io {
     made: BTreeSet<Identity>,
     /// The devices that random numbers are read from.
     random: BTreeSet<Identity>,
+    /// What something has come in from, and is known to be inside or not.
+    met: BTreeSet<Identity>,
     /// Where sockets have sent something, or were connected to.
     sent_to: BTreeMap<Identity, Vec<Address>>,
     /// Whether anybody outside is behind a descriptor, and when that was found
@@ -83,6 +85,7 @@ impl Io {
             inherited: BTreeSet::new(),
             made: BTreeSet::new(),
             random: BTreeSet::new(),
+            met: BTreeSet::new(),
             sent_to: BTreeMap::new(),
             verdicts: BTreeMap::new(),
         }

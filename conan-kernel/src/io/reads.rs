@@ -57,6 +57,7 @@ fn receive(name: &'static str, descriptor: c_int, flags: c_int, real: impl Fn() 
     let result = real();
     if result >= 0 {
         takes(slot);
+        inside::has_met(slot, descriptor);
     } else if errno() == AGAIN {
         in_vain(slot);
         set_errno(AGAIN);
@@ -170,8 +171,11 @@ pub(super) unsafe extern "C" fn recvmsg(
 
 /// A connection that was accepted is a descriptor that was made.
 fn accepted(result: isize) -> c_int {
-    if result >= 0 && me::managed().is_some() {
+    if result >= 0
+        && let Some(slot) = me::managed()
+    {
         inside::was_made(result as c_int);
+        inside::has_met(slot, result as c_int);
     }
     result as c_int
 }
@@ -240,6 +244,9 @@ pub(super) unsafe extern "C" fn connect(
             _ => {}
         }
     }
+    if result == 0 {
+        inside::has_met(slot, socket);
+    }
     set_errno(error);
     result
 }
@@ -272,6 +279,7 @@ fn await_answer(slot: &'static Slot, socket: c_int) -> c_int {
     match descriptor::take_error(socket) {
         0 => {
             takes(slot);
+            inside::has_met(slot, socket);
             0
         }
         error => {

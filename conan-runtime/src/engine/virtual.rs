@@ -158,7 +158,7 @@ impl Session for VirtualSession {
                 Reason::WokenFromOutside => {
                     "a thread was woken by one that the engine does not manage"
                 }
-                Reason::Io => "a thread waited for somebody outside, at a descriptor",
+                Reason::Io => "a thread had to do with somebody outside, at a descriptor",
                 Reason::Signal => "a signal came from outside",
                 Reason::Process => "the process started another one",
                 Reason::Room => "a thread filled the buffers of a connection",

@@ -15,7 +15,7 @@
 //!
 //! With `--ten` each suite runs ten times in virtual time, with all cores busy
 //! otherwise. Then the bench fails if two runs have another verdict, or another
-//! trace of a test that was exact in both and draws no random numbers.
+//! trace of a test that was exact in both.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -37,9 +37,6 @@ struct Suite {
     options: &'static [&'static str],
     /// Tests whose verdicts may differ, and why that is not ours.
     excepted: &'static [(&'static str, &'static str)],
-    /// Tests that draw random numbers: no two runs of them are the same. So
-    /// does `select!` of tokio, and whoever has a `HashMap`.
-    random: &'static [&'static str],
     /// Tests that are not run, and why.
     left_out: &'static [(&'static str, &'static str)],
 }
@@ -50,32 +47,18 @@ const fn suite(name: &'static str, version: &'static str) -> Suite {
         version,
         options: &[],
         excepted: &[],
-        random: &[],
         left_out: &[],
     }
 }
 
 const SUITES: [Suite; 20] = [
-    Suite {
-        random: &[
-            "crossbeam-channel::array drops",
-            "crossbeam-channel::zero drops",
-        ],
-        ..suite("crossbeam-channel", "0.5.17")
-    },
+    suite("crossbeam-channel", "0.5.17"),
     suite("oneshot", "0.2.1"),
     suite("threadpool", "1.8.1"),
     suite("once_cell", "1.21.4"),
     suite("arc-swap", "1.9.3"),
     suite("scheduled-thread-pool", "0.2.8"),
-    Suite {
-        random: &[
-            "flume::array drops",
-            "flume::zero drops",
-            "flume::async spsc_single_threaded_value_ordering",
-        ],
-        ..suite("flume", "0.12.0")
-    },
+    suite("flume", "0.12.0"),
     suite("parking_lot", "0.13.0"),
     suite("r2d2", "0.8.10"),
     suite("crossbeam-utils", "0.8.23"),
@@ -96,7 +79,6 @@ const SUITES: [Suite; 20] = [
     Suite {
         // Without what needs a runtime for futures.
         options: &["--features", "sync"],
-        random: &["moka sync::segment::tests::test_iter_multi_threads"],
         ..suite("moka", "0.12.16")
     },
     Suite {
@@ -373,8 +355,7 @@ fn repeat(suite: &Suite, folder: &Path) -> Result<Comparison, String> {
         }
         let exact: Vec<_> = tests.iter().filter(|test| test.is_exact).collect();
         always_exact += usize::from(exact.len() == tests.len());
-        let is_random = suite.random.contains(&name.as_str());
-        if !is_random && exact.iter().any(|test| test.trace != exact[0].trace) {
+        if exact.iter().any(|test| test.trace != exact[0].trace) {
             traces += 1;
             notes.push(format!(
                 "{name}: exact in {} runs, but not the same",
