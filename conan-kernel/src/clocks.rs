@@ -8,7 +8,7 @@ use crate::handover::{THREAD_TIME, handover};
 use crate::interpose::libc_result;
 use crate::me::{self, Inside};
 use crate::raw::{self, Timespec};
-use crate::real::Real;
+use crate::real::{Real, anchored};
 use crate::time::{self, CLOCK_MONOTONIC, CLOCK_REALTIME};
 
 static REAL_CLOCK: Real = Real::new(c"clock_gettime");
@@ -186,7 +186,7 @@ unsafe extern "C" fn sleep(seconds: c_uint) -> c_uint {
 
 /// The addresses of all functions that take libc's place here.
 pub(crate) fn anchor() -> usize {
-    let addresses = [
+    anchored(&[
         clock_gettime as *const () as usize,
         nanosleep as *const () as usize,
         clock_nanosleep as *const () as usize,
@@ -194,8 +194,5 @@ pub(crate) fn anchor() -> usize {
         time as *const () as usize,
         usleep as *const () as usize,
         sleep as *const () as usize,
-    ];
-    std::hint::black_box(addresses)
-        .iter()
-        .fold(0, |sum, address| sum ^ address)
+    ])
 }

@@ -9,7 +9,7 @@ use std::mem;
 use crate::clocks::{kept_by, real_clock};
 use crate::me::{self, Inside};
 use crate::raw::Timespec;
-use crate::real::Real;
+use crate::real::{Real, anchored};
 use crate::state;
 use crate::time::{self, CLOCK_MONOTONIC, CLOCK_REALTIME};
 
@@ -57,10 +57,7 @@ macro_rules! wait_until {
 
         /// The addresses of all functions that take libc's place here.
         pub(crate) fn anchor() -> usize {
-            let addresses = [$($name as *const () as usize),+];
-            std::hint::black_box(addresses)
-                .iter()
-                .fold(0, |sum, address| sum ^ address)
+            anchored(&[$($name as *const () as usize),+])
         }
     };
 }

@@ -14,7 +14,7 @@ use crate::io;
 use crate::me;
 use crate::process;
 use crate::raw;
-use crate::real::Real;
+use crate::real::{Real, anchored};
 
 static REAL_GETRANDOM: Real = Real::new(c"getrandom");
 static REAL_GETENTROPY: Real = Real::new(c"getentropy");
@@ -209,17 +209,14 @@ unsafe extern "C" fn openat64(
 
 /// The addresses of all functions that take libc's place here.
 pub(crate) fn anchor() -> usize {
-    let addresses = [
+    anchored(&[
         getrandom as *const () as usize,
         getentropy as *const () as usize,
         open as *const () as usize,
         open64 as *const () as usize,
         openat as *const () as usize,
         openat64 as *const () as usize,
-    ];
-    std::hint::black_box(addresses)
-        .iter()
-        .fold(0, |sum, address| sum ^ address)
+    ])
 }
 
 #[cfg(test)]

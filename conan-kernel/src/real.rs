@@ -1,6 +1,7 @@
 //! libc's own functions, behind those that have taken their place.
 
 use std::ffi::{CStr, c_char, c_int, c_void};
+use std::hint::black_box;
 use std::ptr;
 use std::sync::atomic::{AtomicPtr, Ordering};
 
@@ -51,6 +52,14 @@ pub(crate) fn arrives_here(name: &CStr) -> bool {
 /// True for what is in the executable or library that this code is in.
 pub(crate) fn is_ours(address: *const c_void) -> bool {
     Place::of(address).base == Place::of(is_ours as *const c_void).base
+}
+
+/// A number made of the addresses of functions that take libc's place: whoever
+/// asks for it has them linked in.
+pub(crate) fn anchored(addresses: &[usize]) -> usize {
+    black_box(addresses)
+        .iter()
+        .fold(0, |sum, address| sum ^ address)
 }
 
 /// A function of libc's, looked up once.

@@ -32,6 +32,8 @@ use timers::Timers;
 use waiting::Waiter;
 pub(crate) use waiting::wait_really;
 
+use crate::real::anchored;
+
 /// A call that waits for descriptors.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Call {
@@ -110,12 +112,11 @@ impl Io {
 pub(crate) fn anchor() -> usize {
     reads::prepare();
     writes::prepare();
-    let addresses = [
+    anchored(&[
         births::anchor(),
         reads::anchor(),
         sets::anchor(),
         timers::anchor(),
         writes::anchor(),
-    ];
-    addresses.iter().fold(0, |sum, address| sum ^ address)
+    ])
 }

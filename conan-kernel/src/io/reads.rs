@@ -10,7 +10,7 @@ use super::{Call, inside, loopback, timers};
 use crate::handover::Slot;
 use crate::me;
 use crate::random;
-use crate::real::{Real, errno, set_errno};
+use crate::real::{Real, anchored, errno, set_errno};
 
 static REAL_READ: Real = Real::new(c"read");
 static REAL_READV: Real = Real::new(c"readv");
@@ -290,7 +290,7 @@ fn await_answer(slot: &'static Slot, socket: c_int) -> c_int {
 }
 
 pub(super) fn anchor() -> usize {
-    let addresses = [
+    anchored(&[
         read as *const () as usize,
         readv as *const () as usize,
         recv as *const () as usize,
@@ -299,10 +299,7 @@ pub(super) fn anchor() -> usize {
         accept as *const () as usize,
         accept4 as *const () as usize,
         connect as *const () as usize,
-    ];
-    std::hint::black_box(addresses)
-        .iter()
-        .fold(0, |sum, address| sum ^ address)
+    ])
 }
 
 /// Looks up libc's functions: later it may be a signal's handler that calls.

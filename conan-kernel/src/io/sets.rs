@@ -10,7 +10,7 @@ use crate::handover::Slot;
 use crate::interpose::libc_result;
 use crate::me::{self, Inside};
 use crate::raw::{EINTR, Timespec};
-use crate::real::Real;
+use crate::real::{Real, anchored};
 
 static REAL_POLL: Real = Real::new(c"poll");
 static REAL_PPOLL: Real = Real::new(c"ppoll");
@@ -422,7 +422,7 @@ pub(super) unsafe extern "C" fn epoll_pwait2(
 }
 
 pub(super) fn anchor() -> usize {
-    let addresses = [
+    anchored(&[
         poll as *const () as usize,
         ppoll as *const () as usize,
         select as *const () as usize,
@@ -430,8 +430,5 @@ pub(super) fn anchor() -> usize {
         epoll_wait as *const () as usize,
         epoll_pwait as *const () as usize,
         epoll_pwait2 as *const () as usize,
-    ];
-    std::hint::black_box(addresses)
-        .iter()
-        .fold(0, |sum, address| sum ^ address)
+    ])
 }

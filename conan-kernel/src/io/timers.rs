@@ -16,7 +16,7 @@ use super::inside;
 use crate::interpose::libc_result;
 use crate::me::{self, Inside};
 use crate::raw::{EINVAL, Timespec};
-use crate::real::Real;
+use crate::real::{Real, anchored};
 use crate::state::{self, State};
 use crate::time::{CLOCK_MONOTONIC, CLOCK_REALTIME, realtime_offset};
 use crate::turn;
@@ -253,14 +253,11 @@ pub(super) unsafe extern "C" fn timerfd_gettime(descriptor: c_int, setting: *mut
 }
 
 pub(super) fn anchor() -> usize {
-    let addresses = [
+    anchored(&[
         timerfd_create as *const () as usize,
         timerfd_settime as *const () as usize,
         timerfd_gettime as *const () as usize,
-    ];
-    std::hint::black_box(addresses)
-        .iter()
-        .fold(0, |sum, address| sum ^ address)
+    ])
 }
 
 #[cfg(test)]

@@ -8,7 +8,7 @@ use super::waiting::{Until, Waited, gives, in_vain, wait};
 use super::{Call, inside, loopback};
 use crate::handover::Slot;
 use crate::me::{self, Inside};
-use crate::real::{Real, errno, set_errno};
+use crate::real::{Real, anchored, errno, set_errno};
 use crate::thread::Reason;
 use crate::turn;
 
@@ -406,16 +406,13 @@ pub(super) unsafe extern "C" fn sendmsg(
 }
 
 pub(super) fn anchor() -> usize {
-    let addresses = [
+    anchored(&[
         write as *const () as usize,
         writev as *const () as usize,
         send as *const () as usize,
         sendto as *const () as usize,
         sendmsg as *const () as usize,
-    ];
-    std::hint::black_box(addresses)
-        .iter()
-        .fold(0, |sum, address| sum ^ address)
+    ])
 }
 
 /// Looks up libc's functions: later it may be a signal's handler that calls.

@@ -14,6 +14,7 @@ use super::info::Info;
 use super::{COUNT, bit, masks, pending};
 use crate::me;
 use crate::process;
+use crate::real::anchored;
 
 /// The handler is forgotten when it is called.
 const ONCE: c_int = 0x8000_0000_u32 as c_int;
@@ -191,11 +192,8 @@ pub(super) fn prepare() {
 }
 
 pub(super) fn anchor() -> usize {
-    let addresses = [
+    anchored(&[
         sigaction as *const () as usize,
         signal as *const () as usize,
-    ];
-    std::hint::black_box(addresses)
-        .iter()
-        .fold(0, |sum, address| sum ^ address)
+    ])
 }

@@ -10,7 +10,7 @@ use crate::lock::Guard;
 use crate::me::{self, Inside};
 use crate::process;
 use crate::raw::EINVAL;
-use crate::real::Real;
+use crate::real::{Real, anchored};
 use crate::state::State;
 use crate::turn;
 
@@ -196,12 +196,9 @@ pub(super) unsafe extern "C" fn getitimer(which: c_int, setting: *mut Setting) -
 }
 
 pub(super) fn anchor() -> usize {
-    let addresses = [
+    anchored(&[
         alarm as *const () as usize,
         setitimer as *const () as usize,
         getitimer as *const () as usize,
-    ];
-    std::hint::black_box(addresses)
-        .iter()
-        .fold(0, |sum, address| sum ^ address)
+    ])
 }

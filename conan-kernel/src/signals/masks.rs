@@ -13,7 +13,7 @@ use crate::handover::{Slot, handover};
 use crate::me;
 use crate::process;
 use crate::raw::SignalMask;
-use crate::real::Real;
+use crate::real::{Real, anchored};
 use crate::trap;
 
 /// libc's `sigset_t`; Linux has 64 signals.
@@ -128,12 +128,9 @@ unsafe extern "C" fn sigpending(mask: *mut Mask) -> c_int {
 }
 
 pub(super) fn anchor() -> usize {
-    let addresses = [
+    anchored(&[
         pthread_sigmask as *const () as usize,
         sigprocmask as *const () as usize,
         sigpending as *const () as usize,
-    ];
-    std::hint::black_box(addresses)
-        .iter()
-        .fold(0, |sum, address| sum ^ address)
+    ])
 }

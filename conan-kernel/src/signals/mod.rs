@@ -39,6 +39,8 @@ pub(crate) use pending::{Pending, are_any, came_from_outside, interrupts, take_o
 pub(crate) use sending::by_number;
 pub(crate) use waits::Given;
 
+use crate::real::anchored;
+
 /// How many signals there are, and one more: they are counted from 1.
 const COUNT: usize = 65;
 
@@ -50,12 +52,11 @@ const fn bit(signal: i32) -> u64 {
 /// The addresses of all functions that take libc's place here.
 pub(crate) fn anchor() -> usize {
     actions::prepare();
-    let addresses = [
+    anchored(&[
         actions::anchor(),
         alarms::anchor(),
         masks::anchor(),
         sending::anchor(),
         waits::anchor(),
-    ];
-    addresses.iter().fold(0, |sum, address| sum ^ address)
+    ])
 }

@@ -13,7 +13,7 @@ use crate::lock::Guard;
 use crate::me::{self, Inside};
 use crate::process::is_managed;
 use crate::raw;
-use crate::real::Real;
+use crate::real::{Real, anchored};
 use crate::state::State;
 use crate::thread::{Blocked, Cause, Phase, ThreadId, Wake};
 use crate::turn;
@@ -277,17 +277,14 @@ pub(crate) fn by_number(number: isize, args: [usize; 6]) -> Option<isize> {
 }
 
 pub(super) fn anchor() -> usize {
-    let addresses = [
+    anchored(&[
         kill as *const () as usize,
         raise as *const () as usize,
         pthread_kill as *const () as usize,
         sigqueue as *const () as usize,
         pthread_sigqueue as *const () as usize,
         gettid as *const () as usize,
-    ];
-    std::hint::black_box(addresses)
-        .iter()
-        .fold(0, |sum, address| sum ^ address)
+    ])
 }
 
 // Handles are addresses to libc.

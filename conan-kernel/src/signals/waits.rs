@@ -12,7 +12,7 @@ use crate::interpose::libc_result;
 use crate::me::{self, Inside};
 use crate::process;
 use crate::raw::{self, EAGAIN, EINTR, EINVAL, Timespec};
-use crate::real::Real;
+use crate::real::{Real, anchored};
 use crate::state::State;
 use crate::thread::{Blocked, Cause, Phase, ThreadId, Wake};
 use crate::turn::{self, Ended};
@@ -241,14 +241,11 @@ pub(super) unsafe extern "C" fn sigtimedwait(
 }
 
 pub(super) fn anchor() -> usize {
-    let addresses = [
+    anchored(&[
         pause as *const () as usize,
         sigsuspend as *const () as usize,
         sigwait as *const () as usize,
         sigwaitinfo as *const () as usize,
         sigtimedwait as *const () as usize,
-    ];
-    std::hint::black_box(addresses)
-        .iter()
-        .fold(0, |sum, address| sum ^ address)
+    ])
 }
