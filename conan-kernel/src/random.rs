@@ -55,6 +55,17 @@ pub(crate) fn is_by_chance() -> bool {
     IS_BY_CHANCE.load(Ordering::Relaxed)
 }
 
+/// What the monotonic clock says when the process begins, in nanoseconds; nothing
+/// if that is the system's affair. Some draw random numbers from it: of each seed
+/// it has another one. Nobody can tell what it is, but only how it moves on.
+pub(crate) fn start_of_time() -> Option<u64> {
+    const TEN_DAYS_NS: u64 = 10 * 24 * 3600 * 1_000_000_000;
+    match SOURCE.get() {
+        Some(Source::Seed(seed)) => Some(TEN_DAYS_NS + word(*seed, u64::MAX) % TEN_DAYS_NS),
+        Some(Source::System) | None => None,
+    }
+}
+
 /// The seed, if the calling thread is to draw from one.
 fn seed() -> Option<u64> {
     if !process::is_managed() || me::managed().is_none() {

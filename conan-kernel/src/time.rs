@@ -5,6 +5,7 @@ use std::sync::OnceLock;
 use crate::clocks::real_clock;
 use crate::handover::Slot;
 use crate::me::Inside;
+use crate::random;
 use crate::raw::Timespec;
 use crate::state;
 use crate::thread::Cause;
@@ -22,11 +23,6 @@ const MANY_READINGS: u32 = 1000;
 /// a second than it ever does.
 const SHORTEST_SLEEP_NS: u64 = 50_000;
 
-/// What the monotonic clock says when a managed process begins. Some draw
-/// random numbers from it, so it is the same each time; nobody can tell what it
-/// is, but only how it moves on.
-const START_NS: u64 = 1_000_000 * 1_000_000_000;
-
 /// The system clock minus the monotonic one, in nanoseconds, the same for the
 /// life of the process.
 static OFFSET: OnceLock<u64> = OnceLock::new();
@@ -38,8 +34,9 @@ pub(crate) fn realtime_offset() -> u64 {
 /// The monotonic clock of a process that begins now; the system clock says what
 /// it says to everybody.
 pub(crate) fn of_process() -> u64 {
-    OFFSET.get_or_init(|| real_clock(CLOCK_REALTIME).saturating_sub(START_NS));
-    START_NS
+    let start = random::start_of_time().unwrap_or_else(|| real_clock(CLOCK_MONOTONIC));
+    OFFSET.get_or_init(|| real_clock(CLOCK_REALTIME).saturating_sub(start));
+    start
 }
 
 /// A reading of the clock. Two readings differ. It is not a scheduling point:

@@ -54,6 +54,7 @@ fn others_draw_others() {
     let mut numbers = [0_u8; 12];
     unsafe { assert_eq!(getrandom(numbers.as_mut_ptr(), 12, 0), 12) };
     println!("{numbers:?}");
+    println!("{:?}", Instant::now());
 }
 
 #[test]
@@ -130,9 +131,17 @@ fn each_test_has_random_numbers_of_its_own() {
     let others = others.expect("it prints a list");
     assert!(!printed(&tests, "numbers").contains(others), "{tests:#?}");
 
-    // The clock has no chance in it either.
-    let again = run(&scratch, &[]);
-    assert_eq!(printed(&tests, "no_numbers"), printed(&again, "no_numbers"));
+    // Some draw them from the clock.
+    let clock = |tests: &[Value], name: &str| {
+        let printed = printed(tests, name);
+        let line = printed.lines().find(|line| line.starts_with("Instant"));
+        line.expect("it prints the time").to_owned()
+    };
+    let here = clock(&tests, "no_numbers");
+    assert_eq!(here, clock(&run(&scratch, &[]), "no_numbers"));
+    assert_ne!(here, clock(&tests, "others_draw_others"));
+    let seven = run(&scratch, &["no_numbers", "--random", "7"]);
+    assert_ne!(here, clock(&seven, "no_numbers"));
 }
 
 #[test]
