@@ -259,7 +259,7 @@ pub(crate) fn acknowledge(socket: c_int) {
 }
 
 /// An address of a socket over IP.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Address {
     pub(crate) ip: IpAddr,
     pub(crate) port: u16,

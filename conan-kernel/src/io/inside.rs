@@ -65,6 +65,12 @@ pub(super) fn sends_to(socket: c_int, address: Address) {
     }
 }
 
+/// A socket has an address of its own now, if it has one over IP.
+pub(super) fn has_address(socket: c_int) {
+    let _inside = Inside::enter();
+    state::lock().io.own.extend(descriptor::own_address(socket));
+}
+
 /// The calling thread has a connection, or something has come in. If that is
 /// from outside, the run depends on it, though nobody may have waited.
 pub(super) fn has_met(slot: &'static Slot, number: c_int) {
@@ -78,7 +84,13 @@ pub(super) fn has_met(slot: &'static Slot, number: c_int) {
         return;
     }
     let before = errno();
-    if !state.judge(number, kind, identity) {
+    let is_inside = if descriptor::is_tcp(number) {
+        state.io.own.extend(descriptor::own_address(number));
+        state.are_peers_own(number, identity)
+    } else {
+        state.judge(number, kind, identity)
+    };
+    if !is_inside {
         state.note_inexact_once(slot.id, Reason::Io);
     }
     set_errno(before);
@@ -164,36 +176,46 @@ impl State {
         }
     }
 
-    fn is_socket_inside(&self, socket: c_int, identity: Identity) -> bool {
+    fn is_socket_inside(&mut self, socket: c_int, identity: Identity) -> bool {
         match descriptor::family(socket) {
             Some(UNIX) => {
                 let peer = descriptor::peer_process(socket);
                 descriptor::listens(socket) || peer == 0 || peer == process::id()
             }
             Some(INET | INET6) => {
-                if descriptor::listens(socket) || descriptor::has_ended(socket) {
-                    return true;
-                }
-                let sent_to = self.io.sent_to.get(&identity);
-                let mut peers = sent_to.cloned().unwrap_or_default();
-                peers.extend(descriptor::peer_address(socket));
-                let own = descriptor::own_address(socket);
-                let all = own_addresses();
-                let is_udp = !descriptor::is_tcp(socket);
-                let is_own = |peer: &Address| {
-                    all.iter().any(|one| {
-                        one.port == peer.port
-                            && (one.ip == peer.ip
-                                || one.ip.is_unspecified() && is_local(*peer, own)
-                                || peer.ip.is_unspecified())
-                    })
-                };
-                peers.iter().all(|peer| {
-                    is_own(peer) || is_udp && peer.is_loopback() && is_nobody(peer.port)
-                })
+                descriptor::listens(socket)
+                    || descriptor::has_ended(socket)
+                    || self.are_peers_own(socket, identity)
             }
             _ => false,
         }
+    }
+
+    /// True if all that a socket over IP is connected to, or sends to, are
+    /// sockets of this process, or have been.
+    fn are_peers_own(&mut self, socket: c_int, identity: Identity) -> bool {
+        let sent_to = self.io.sent_to.get(&identity);
+        let mut peers = sent_to.cloned().unwrap_or_default();
+        peers.extend(descriptor::peer_address(socket));
+        let own = descriptor::own_address(socket);
+        let is_one = |peer: &Address, one: &Address| {
+            one.port == peer.port
+                && (one.ip == peer.ip
+                    || one.ip.is_unspecified() && is_local(*peer, own)
+                    || peer.ip.is_unspecified())
+        };
+        let known = &self.io.own;
+        peers.retain(|peer| !known.iter().any(|one| is_one(peer, one)));
+        if peers.is_empty() {
+            return true;
+        }
+        // It takes long where there are many.
+        self.io.own.extend(own_addresses());
+        let is_udp = !descriptor::is_tcp(socket);
+        peers.iter().all(|peer| {
+            self.io.own.iter().any(|one| is_one(peer, one))
+                || is_udp && peer.is_loopback() && is_nobody(peer.port)
+        })
     }
 }
 

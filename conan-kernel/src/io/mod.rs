@@ -71,6 +71,8 @@ pub(crate) struct Io {
     random: BTreeSet<Identity>,
     /// What something has come in from, and is known to be inside or not.
     met: BTreeSet<Identity>,
+    /// The addresses that sockets of the process have, or have had.
+    own: BTreeSet<Address>,
     /// Where sockets have sent something, or were connected to.
     sent_to: BTreeMap<Identity, Vec<Address>>,
     /// Whether anybody outside is behind a descriptor, and when that was found
@@ -88,6 +90,7 @@ impl Io {
             made: BTreeSet::new(),
             random: BTreeSet::new(),
             met: BTreeSet::new(),
+            own: BTreeSet::new(),
             sent_to: BTreeMap::new(),
             verdicts: BTreeMap::new(),
         }

@@ -234,6 +234,7 @@ pub(super) unsafe extern "C" fn connect(
     }
     let result = begin();
     let error = errno();
+    inside::has_address(socket);
     loopback::sent();
     if waits {
         descriptor::set_nonblocking(socket, false);
