@@ -137,13 +137,24 @@ pub(crate) fn is_nonblocking(descriptor: c_int) -> bool {
     flags >= 0 && flags & NONBLOCK != 0
 }
 
-/// True if it was opened to write only.
-pub(crate) fn is_for_writing(descriptor: c_int) -> bool {
+/// What may be done with it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Access {
+    pub(crate) reads: bool,
+    pub(crate) writes: bool,
+}
+
+/// For what it was opened.
+pub(crate) fn access(descriptor: c_int) -> Access {
     const ACCESS: c_int = 3;
-    const WRITE: c_int = 1;
+    const READ_ONLY: c_int = 0;
+    const WRITE_ONLY: c_int = 1;
     // SAFETY: asks for flags only.
     let flags = unsafe { fcntl(descriptor, GET_FLAGS, 0) };
-    flags >= 0 && flags & ACCESS == WRITE
+    Access {
+        reads: flags >= 0 && flags & ACCESS != WRITE_ONLY,
+        writes: flags >= 0 && flags & ACCESS != READ_ONLY,
+    }
 }
 
 /// From now on calls do not wait, or do again.

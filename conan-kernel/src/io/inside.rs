@@ -84,11 +84,15 @@ pub(super) fn has_met(slot: &'static Slot, number: c_int) {
         return;
     }
     let before = errno();
-    let is_inside = if descriptor::is_tcp(number) {
-        state.io.own.extend(descriptor::own_address(number));
-        state.are_peers_own(number, identity)
-    } else {
-        state.judge(number, kind, identity)
+    let is_inside = match kind {
+        _ if state.io.inherited.contains(&identity) => false,
+        // Also one with a path: who has the other end has written to it.
+        Kind::Pipe => keeps_both_ends(number, identity),
+        _ if descriptor::is_tcp(number) => {
+            state.io.own.extend(descriptor::own_address(number));
+            state.are_peers_own(number, identity)
+        }
+        _ => state.judge(number, kind, identity),
     };
     if !is_inside {
         state.note_inexact_once(slot.id, Reason::Io);
@@ -160,8 +164,7 @@ impl State {
             // One with a path may be anybody's; and an orphan of the process
             // may have the other end of one without.
             Kind::Pipe => {
-                descriptor::name(number).starts_with("pipe:")
-                    && (descriptor::is_ready(number, 0) || has_other_end(number, identity))
+                descriptor::name(number).starts_with("pipe:") && keeps_both_ends(number, identity)
             }
             Kind::Socket => self.is_socket_inside(number, identity),
             Kind::Anonymous => match descriptor::name(number).as_str() {
@@ -219,13 +222,18 @@ impl State {
     }
 }
 
-/// True if the other end of a pipe is open in this process.
-fn has_other_end(pipe: c_int, identity: Identity) -> bool {
-    let writes = descriptor::is_for_writing(pipe);
+/// True if the other end of a pipe is open in this process, or nowhere.
+fn keeps_both_ends(pipe: c_int, identity: Identity) -> bool {
+    if descriptor::is_ready(pipe, 0) {
+        return true;
+    }
+    let here = descriptor::access(pipe);
     let mut all = descriptor::all().into_iter();
     all.any(|number| {
-        descriptor::look(number).is_some_and(|(_, other)| other == identity)
-            && descriptor::is_for_writing(number) != writes
+        // One that was opened for both has both ends itself.
+        let there = descriptor::access(number);
+        (here.reads && there.writes || here.writes && there.reads)
+            && descriptor::look(number).is_some_and(|(_, other)| other == identity)
     })
 }
 
