@@ -152,6 +152,40 @@ fn plain_cargo_test_uses_the_runner() {
     ran.exits_with(0).prints_line("tests::an_hour_passes: test");
 }
 
+const LOADED: &str = "\
+/// ```
+/// assert!(!loaded::is_engine_here());
+/// ```
+pub fn is_engine_here() -> bool {
+    std::fs::read_to_string(\"/proc/self/maps\").unwrap().contains(\"conan_preload\")
+}
+
+#[test]
+fn tests_have_it() {
+    assert!(is_engine_here());
+}
+";
+
+#[test]
+fn the_runner_leaves_programs_benchmarks_and_doc_tests_as_they_are() {
+    let scratch = crate_with("loaded", "", LOADED);
+    let manifest = scratch.read("Cargo.toml");
+    let target = "\n[[bench]]\nname = \"own\"\nharness = false\n";
+    scratch.write("Cargo.toml", &(manifest + target));
+    let main = "fn main() { println!(\"engine: {}\", loaded::is_engine_here()); }\n";
+    scratch.write("src/main.rs", main);
+    scratch.write("benches/own.rs", main);
+    use_the_runner(&scratch);
+    let ran = scratch.cargo_test().ran();
+    ran.exits_with(0)
+        .prints("test tests_have_it ... ok")
+        .prints("test src/lib.rs - is_engine_here (line 1) ... ok");
+    for command in ["run", "bench"] {
+        let ran = scratch.cargo().args([command, "--quiet"]).ran();
+        ran.exits_with(0).prints("engine: false");
+    }
+}
+
 #[test]
 fn a_binary_with_the_engine_in_it_runs_as_under_cargo_test() {
     let scratch = Scratch::new("engined");
