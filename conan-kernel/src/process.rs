@@ -21,7 +21,7 @@ use crate::state::{self, ANY_MANAGED, BELL, State};
 use crate::thread::{Phase, Reason};
 use crate::time::CLOCK_MONOTONIC;
 use crate::turn;
-use crate::watchdog::{self, PERIOD_NS, is_running, time_used};
+use crate::watchdog::{PERIOD_NS, is_running, time_used};
 use crate::world::World;
 
 /// Threads that do nothing but yield for so long of virtual time, with no
@@ -117,9 +117,6 @@ pub fn manage_process(
     me::adopt(slot);
     handover().adopt(slot);
     signals::inherit(slot);
-    // Not when it is needed: a thread takes memory from where the program does,
-    // which shall find it the same each time.
-    watchdog::start();
     let owner = thread::Builder::new()
         .name("conan owner".to_owned())
         .spawn(move || own(hung));

@@ -43,24 +43,19 @@ const QUIET_PERIODS: u32 = 50;
 /// Makes sure that somebody looks every period from now on, where the owner
 /// of the world cannot.
 pub(crate) fn attend() {
+    static STARTED: Once = Once::new();
     if AWAKE.load(Ordering::Relaxed) == 1 {
         return;
     }
     let _inside = Inside::enter();
-    start();
-    AWAKE.store(1, Ordering::SeqCst);
-    raw::wake_all(&AWAKE);
-}
-
-/// Makes sure that there is somebody who could.
-pub(crate) fn start() {
-    static STARTED: Once = Once::new();
     STARTED.call_once(|| {
         thread::Builder::new()
             .name("conan watchdog".to_owned())
             .spawn(watch)
             .expect("the system starts another thread");
     });
+    AWAKE.store(1, Ordering::SeqCst);
+    raw::wake_all(&AWAKE);
 }
 
 fn watch() {

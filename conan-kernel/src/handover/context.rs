@@ -127,11 +127,13 @@ impl Context {
     }
 
     /// Waits until somebody waits for it to be saved, but no longer than so many
-    /// nanoseconds.
-    pub(super) fn await_wanted(&self, at_most: u64) {
-        if self.wanted.load(Ordering::Relaxed) == 0 {
+    /// nanoseconds. True if somebody does.
+    pub(super) fn is_wanted_within(&self, at_most: u64) -> bool {
+        let is_wanted = || self.wanted.load(Ordering::Relaxed) != 0;
+        if !is_wanted() {
             raw::wait(&self.wanted, 0, Some(at_most));
         }
+        is_wanted()
     }
 
     /// Stops here and goes on with `to`, which has been saved, on the same
