@@ -241,13 +241,13 @@ fn compare(suite: &Suite, folder: &Path) -> Result<Comparison, String> {
         notes.push(format!("{name}: natively {verdict}, here {other}: {why}"));
     }
     let ratio = native.elapsed.as_secs_f64() / ours.elapsed.as_secs_f64();
-    let seconds = |time: Duration| format!("{:.2}s", time.as_secs_f64());
+    let seconds = |time: Duration| format!("{:.3}s", time.as_secs_f64());
     let columns = vec![
         native.tests.len().to_string(),
         differ.to_string(),
         seconds(native.elapsed),
         seconds(ours.elapsed),
-        format!("{ratio:.1}"),
+        format!("{ratio:.2}"),
         seconds(native.cpu),
         seconds(ours.cpu),
         format!("{}/{}", ours.exact(), ours.tests.len()),
