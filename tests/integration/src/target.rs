@@ -62,6 +62,10 @@ pub fn cargo_conan() -> &'static Path {
             "--message-format",
             "json",
         ]);
+        // A benchmark is of what people install.
+        if !cfg!(debug_assertions) {
+            build.arg("--release");
+        }
         let ran = build.ran();
         ran.exits_with(0);
         let executable = ran.stdout.lines().find_map(|line| {
