@@ -74,13 +74,17 @@ pub(super) fn has_address(socket: c_int) {
 /// The calling thread has a connection, or something has come in. If that is
 /// from outside, the run depends on it, though nobody may have waited.
 pub(super) fn has_met(slot: &'static Slot, number: c_int) {
+    // The owner of any other world is told of waits only.
+    if !crate::process::is_managed() {
+        return;
+    }
     let _inside = Inside::enter();
     let Some((kind @ (Kind::Pipe | Kind::Socket), identity)) = descriptor::look(number) else {
         return;
     };
     let mut state = state::lock();
     // Who is there does not change, but by children, who are outside anyway.
-    if !state.is_process || !state.io.met.insert(identity) {
+    if !state.io.met.insert(identity) {
         return;
     }
     let before = errno();

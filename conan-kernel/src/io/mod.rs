@@ -108,6 +108,7 @@ impl Io {
         self.made.clear();
         self.sent_to.clear();
         self.verdicts.clear();
+        self.own.clear();
     }
 }
 
