@@ -7,6 +7,8 @@
 use std::ffi::c_void;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
+use crate::raw::Nearby;
+
 /// What libc calls in a new thread.
 pub(crate) type Routine = unsafe extern "C" fn(*mut c_void) -> *mut c_void;
 
@@ -21,6 +23,7 @@ pub(crate) struct Start {
     pub(crate) slot: &'static crate::handover::Slot,
     /// True if it is managed from its first instruction on.
     pub(crate) enters: bool,
+    pub(crate) nearby: Option<Nearby>,
 }
 
 /// Where the return address to libc is on a thread's stack; 0 if unknown.

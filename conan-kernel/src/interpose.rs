@@ -19,7 +19,7 @@ use crate::me::{self, Inside};
 use crate::pointers::clear_ahead;
 use crate::process;
 use crate::random;
-use crate::raw;
+use crate::raw::{self, Nearby};
 use crate::real::{self, Real};
 use crate::signals;
 use crate::state;
@@ -123,18 +123,19 @@ unsafe extern "C" fn pthread_create(
     // SAFETY: `begin` takes what `start` points to, once.
     let create =
         |start: *mut Start| unsafe { real(thread, attributes, bottom::begin, start.cast()) };
-    let start = |slot, enters| {
+    let start = |slot, enters, nearby| {
         Box::into_raw(Box::new(Start {
             bottom: 0,
             routine,
             argument,
             slot,
             enters,
+            nearby,
         }))
     };
     let Some(creator) = me::managed() else {
         if let Some(slot) = me::take_spawning() {
-            return create(start(slot, false));
+            return create(start(slot, false, None));
         }
         // SAFETY: the caller's own call.
         return unsafe { real(thread, attributes, routine, argument) };
@@ -157,12 +158,22 @@ unsafe extern "C" fn pthread_create(
         slot
     } else {
         let slot = state.register(None);
-        let start = start(slot, true);
-        let error = create(start);
+        let create = |nearby| {
+            let start = start(slot, true, nearby);
+            let error = create(start);
+            if error != 0 {
+                // SAFETY: no thread was started that could have taken it.
+                drop(unsafe { Box::from_raw(start) });
+            }
+            error
+        };
+        let error = if state.is_process {
+            Nearby::start(create)
+        } else {
+            create(None)
+        };
         if error != 0 {
             state.has_not_started(slot);
-            // SAFETY: no thread was started that could have taken it.
-            drop(unsafe { Box::from_raw(start) });
             return error;
         }
         if let Some(wanted) = &wanted {
@@ -200,8 +211,10 @@ pub(crate) unsafe extern "C" fn begin(start: *mut c_void) -> *mut c_void {
         argument,
         slot,
         enters,
+        nearby,
     } = *start;
     slot.bottom.set(bottom);
+    nearby.inspect(Nearby::spread);
     if enters {
         enter_managed(slot);
     }

@@ -13,7 +13,7 @@ use crate::me::{self, Inside};
 use crate::memory;
 use crate::polling;
 use crate::random;
-use crate::raw;
+use crate::raw::{self, Nearby};
 use crate::schedule::Strategy;
 use crate::selfcheck::{Unavailable, available_as_library};
 use crate::signals;
@@ -117,9 +117,10 @@ pub fn manage_process(
     me::adopt(slot);
     handover().adopt(slot);
     signals::inherit(slot);
-    let owner = thread::Builder::new()
-        .name("conan owner".to_owned())
-        .spawn(move || own(hung));
+    let owner = Nearby::start(|nearby| {
+        let owner = thread::Builder::new().name("conan owner".to_owned());
+        owner.spawn(move || own(nearby, hung))
+    });
     owner.expect("the system starts another thread");
     Ok(())
 }
@@ -193,7 +194,8 @@ extern "C" fn leave_child_alone() {
     me::dismiss();
 }
 
-fn own(hung: impl FnOnce(&World, Hang) -> i32) {
+fn own(nearby: Option<Nearby>, hung: impl FnOnce(&World, Hang) -> i32) {
+    nearby.inspect(Nearby::spread);
     let world = World::of_process();
     let hang = drive();
     let _inside = Inside::enter();

@@ -208,9 +208,11 @@ pub(crate) fn yield_now() -> isize {
 pub(crate) struct Processors([u64; 16]);
 
 impl Processors {
+    const NONE: Self = Self([0; 16]);
+
     /// Those of the calling thread.
     pub(crate) fn allowed() -> Self {
-        let mut mask = [0_u64; 16];
+        let Self(mut mask) = Self::NONE;
         let args = [0, size_of_val(&mask), mask.as_mut_ptr() as usize, 0, 0, 0];
         // SAFETY: the mask is as large as it is said to be.
         unsafe { syscall(number::SCHED_GETAFFINITY, args) };
@@ -234,6 +236,40 @@ impl Processors {
         let args = [0, size_of_val(&self.0), self.0.as_ptr() as usize, 0, 0, 0];
         // SAFETY: the mask is as large as it is said to be.
         unsafe { syscall(number::SCHED_SETAFFINITY, args) };
+    }
+}
+
+/// A thread that is started nearby begins where the one is that starts it, and so
+/// when that one waits. On another processor it would begin at once, and make the
+/// two tell each other of each change in the memory that they share.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Nearby {
+    here: Processors,
+    everywhere: Processors,
+}
+
+impl Nearby {
+    /// A thread that is started meanwhile must [spread](Self::spread) with what is
+    /// given here.
+    pub(crate) fn start<T>(start: impl FnOnce(Option<Self>) -> T) -> T {
+        let everywhere = Processors::allowed();
+        // There may be more than we can name.
+        if everywhere == Processors::NONE {
+            return start(None);
+        }
+        let here = Processors::present();
+        here.confine();
+        let started = start(Some(Self { here, everywhere }));
+        everywhere.confine();
+        started
+    }
+
+    /// From now on the calling thread may go where its creator may, unless it was
+    /// told to be elsewhere.
+    pub(crate) fn spread(&self) {
+        if Processors::allowed() == self.here {
+            self.everywhere.confine();
+        }
     }
 }
 
