@@ -34,6 +34,7 @@ mod io;
 mod lock;
 mod me;
 mod memory;
+mod original;
 mod places;
 mod point;
 mod pointers;
@@ -45,6 +46,7 @@ mod raw;
 mod real;
 mod schedule;
 mod selfcheck;
+mod settings;
 mod signals;
 #[cfg(target_arch = "x86_64")]
 mod spins;

@@ -3,7 +3,9 @@
 //! before the process's `main`, and [`ended`] when the process ends.
 //!
 //! It acts only if `CONAN_PRELOAD_ACCOUNT` is in the environment, which names
-//! a file. What came of the process is written there when it ends:
+//! a file, or `CONAN_PRELOAD_ORIGINAL`. Then the process is an
+//! [original](crate::original), and it is its copies that get further and are
+//! told of a file. What came of a process is written there when it ends:
 //!
 //! ```text
 //! virtual 6000000012
@@ -28,20 +30,25 @@
 //! and the process ends before it has begun.
 
 use std::env;
-use std::ffi::{c_int, c_void};
+use std::ffi::{OsStr, c_int, c_void};
 use std::fmt::Write as _;
 use std::fs;
 use std::mem;
-use std::path::PathBuf;
+use std::path::Path;
 use std::sync::OnceLock;
 
 use crate::me::{self, Inside};
 pub use crate::memory::Memory;
+use crate::original;
+pub use crate::original::LastArgument;
 use crate::process::{self, Hang, account, manage_process};
 use crate::random::{self, Source};
 use crate::raw;
 use crate::real::Real;
 use crate::schedule::{Fifo, Strategy};
+use crate::selfcheck::available_as_library;
+use crate::settings::Settings;
+pub use crate::settings::setting;
 use crate::thread::{Cause, Reason, ThreadId, ThreadInfo};
 use crate::trap;
 use crate::world::World;
@@ -62,9 +69,15 @@ macro_rules! preload_entry {
         // SAFETY: libc calls what is here when the library has been loaded,
         // after its own preparations and before `main`.
         #[unsafe(link_section = ".init_array")]
-        static LOADED: extern "C" fn() = {
-            extern "C" fn loaded() {
-                $crate::preload::loaded($plan, $relations);
+        static LOADED: unsafe extern "C" fn(::std::ffi::c_int, *mut *mut ::std::ffi::c_char) = {
+            unsafe extern "C" fn loaded(
+                count: ::std::ffi::c_int,
+                arguments: *mut *mut ::std::ffi::c_char,
+            ) {
+                // SAFETY: libc has the program's arguments, and says so here
+                // first.
+                let last = unsafe { $crate::preload::LastArgument::of(count, arguments) };
+                $crate::preload::loaded(last, $plan, $relations);
             }
             loaded
         };
@@ -94,8 +107,8 @@ macro_rules! preload_entry {
 /// Names the file for the account, and asks for the process to be managed.
 const ACCOUNT: &str = "CONAN_PRELOAD_ACCOUNT";
 
-/// How all settings for the library begin.
-const OUR_SETTINGS: &[u8] = b"CONAN_PRELOAD_";
+/// Asks for copies of the process.
+const ORIGINAL: &str = "CONAN_PRELOAD_ORIGINAL";
 
 /// Says who decides; [`Fifo`] does if nothing is said.
 const SCHEDULE: &str = "CONAN_PRELOAD_SCHEDULE";
@@ -103,10 +116,6 @@ const SCHEDULE: &str = "CONAN_PRELOAD_SCHEDULE";
 /// Says where random numbers come from: from `system`, or from the seed that
 /// it is; from the seed 0 if nothing is said.
 const RANDOM: &str = "CONAN_PRELOAD_RANDOM";
-
-/// What libraries are loaded first; the file name of ours begins like this.
-const PRELOADED: &str = "LD_PRELOAD";
-const OURS: &str = "libconan_preload";
 
 /// The exit code of a test that has failed.
 const FAILED: i32 = 101;
@@ -116,9 +125,6 @@ const REFUSED: i32 = 2;
 
 /// Threads that are looked at closer, at most: each backtrace takes a moment.
 const MANY: usize = 64;
-
-/// Where the account goes.
-static PATH: OnceLock<PathBuf> = OnceLock::new();
 
 /// What the library adds to the account.
 static MORE: OnceLock<Box<dyn Fn() -> String + Send + Sync>> = OnceLock::new();
@@ -147,53 +153,66 @@ pub struct Relation {
 }
 
 /// To be called when the library has been loaded, by the only thread of the
-/// process. Takes the process over if it was asked for. `plan` makes a plan of
-/// what the environment asks for, or says why it cannot. `relations` is asked
-/// when the process hangs, unless it has very many threads.
+/// process. Takes the process over if it was asked for, or each of its copies,
+/// which have another `last` argument. `plan` makes a plan of what is asked for,
+/// or says why it cannot. `relations` is asked when the process hangs, unless it
+/// has very many threads.
 pub fn loaded<S: Strategy + 'static>(
+    last: Option<LastArgument>,
     plan: impl FnOnce(&str) -> Result<Plan<S>, String>,
     relations: fn(&World) -> Vec<Relation>,
 ) {
-    let hung = move |world: &World, hang| hung(world, hang, relations);
-    let Some(path) = env::var_os(ACCOUNT) else {
+    let is_original = env::var_os(ORIGINAL).is_some();
+    if !is_original && env::var_os(ACCOUNT).is_none() {
         return;
-    };
-    let path = PATH.get_or_init(|| PathBuf::from(path));
+    }
+    let mut settings = Settings::take();
     share_memory();
     raw::randomize_addresses();
-    random::draw_from(source());
     trap::prepare();
-    let managed = match env::var_os(SCHEDULE) {
-        None => {
-            hide();
-            manage_process(Fifo, hung)
-        }
-        Some(wish) => {
-            let plan = plan(&wish.to_string_lossy());
-            hide();
-            match plan {
-                Ok(plan) => {
-                    MORE.get_or_init(|| plan.account);
-                    manage_process(plan.strategy, hung)
-                }
-                Err(reason) => {
-                    let _ = fs::write(path, format!("refused {reason}\n"));
-                    std::process::exit(REFUSED);
-                }
+    if let Some(last) = last.filter(|_| is_original) {
+        // The same for all copies; it takes a moment.
+        let _ = available_as_library();
+        settings = original::serve(last);
+    }
+    settings.hold();
+    random::draw_from(source());
+    let hung = move |world: &World, hang| hung(world, hang, relations);
+    let managed = match setting(SCHEDULE) {
+        None => manage_process(Fifo, hung),
+        Some(wish) => match plan(&wish.to_string_lossy()) {
+            Ok(plan) => {
+                MORE.get_or_init(|| plan.account);
+                manage_process(plan.strategy, hung)
             }
-        }
+            Err(reason) => {
+                say_of_it(&format!("refused {reason}\n"));
+                std::process::exit(REFUSED);
+            }
+        },
     };
     if let Err(reason) = managed {
-        let _ = fs::write(path, format!("unavailable {reason}\n"));
+        say_of_it(&format!("unavailable {reason}\n"));
+    }
+}
+
+/// Where the account goes.
+fn path() -> Option<&'static Path> {
+    setting(ACCOUNT).map(Path::new)
+}
+
+fn say_of_it(text: &str) {
+    if let Some(path) = path() {
+        let _ = fs::write(path, text);
     }
 }
 
 /// Where random numbers are to come from.
 fn source() -> Source {
-    match env::var(RANDOM) {
-        Ok(text) if text == "system" => Source::System,
-        Ok(text) => Source::Seed(text.parse().unwrap_or_default()),
-        Err(_) => Source::Seed(0),
+    match setting(RANDOM).and_then(OsStr::to_str) {
+        Some("system") => Source::System,
+        Some(text) => Source::Seed(text.parse().unwrap_or_default()),
+        None => Source::Seed(0),
     }
 }
 
@@ -229,36 +248,11 @@ fn share_memory() {
     unsafe { mallopt(PARTS_AT_MOST, 1) };
 }
 
-/// Child processes shall know nothing of us.
-fn hide() {
-    let before = env::var(PRELOADED).unwrap_or_default();
-    let is_theirs = |entry: &&str| {
-        let name = entry.rsplit('/').next().unwrap_or_default();
-        !entry.is_empty() && !name.starts_with(OURS)
-    };
-    let rest: Vec<_> = before.split([':', ' ']).filter(is_theirs).collect();
-    // SAFETY: no other thread has been started yet.
-    unsafe {
-        for (name, _) in env::vars_os() {
-            if name.as_encoded_bytes().starts_with(OUR_SETTINGS) {
-                env::remove_var(name);
-            }
-        }
-        if rest.is_empty() {
-            env::remove_var(PRELOADED);
-        } else {
-            env::set_var(PRELOADED, rest.join(":"));
-        }
-    }
-}
-
 /// To be called when the process ends.
 pub fn ended() {
     let _inside = Inside::enter();
-    if account().is_some()
-        && let Some(path) = PATH.get()
-    {
-        let _ = fs::write(path, text());
+    if account().is_some() {
+        say_of_it(&text());
     }
 }
 
@@ -299,7 +293,7 @@ fn hung(world: &World, hang: Hang, relations: fn(&World) -> Vec<Relation>) -> i3
     };
     let _ = writeln!(text, "hang {what}");
     text.push_str(&blocks(world, relations));
-    if let Some(path) = PATH.get()
+    if let Some(path) = path()
         && let Err(failure) = fs::write(path, &text)
     {
         process::say(&format!(

@@ -33,6 +33,11 @@ pub const FILE_STEM: &str = "libconan_preload";
 /// it the library does nothing.
 pub const ACCOUNT: &str = "CONAN_PRELOAD_ACCOUNT";
 
+/// The environment variable that makes the process an original: it goes no
+/// further, and makes copies of itself on request. The variables here are for
+/// copies then, and part of the request.
+pub const ORIGINAL: &str = "CONAN_PRELOAD_ORIGINAL";
+
 /// The environment variable that says which schedule a process shall follow: a
 /// token, or `STRATEGY:SEED:EXECUTION`. Without it, the default.
 pub const SCHEDULE: &str = "CONAN_PRELOAD_SCHEDULE";

@@ -17,14 +17,13 @@
 //! with the number of decisions about who runs next; the token only if it is
 //! short enough for people, `fits` only if the wish says what to expect.
 
-use std::env;
-use std::ffi::OsString;
+use std::ffi::OsStr;
 use std::fmt::Write as _;
 use std::fs;
 
 use conan_explore::{Fixed, History, Pct, Pos, Random, Schedule, Single};
 use conan_kernel::Kind;
-use conan_kernel::preload::Plan;
+use conan_kernel::preload::{Plan, setting};
 
 /// Names the file in which `history` keeps what it has tried: numbers of eight
 /// bytes, the low one first.
@@ -38,11 +37,11 @@ const DEPTH: usize = 3;
 
 /// Makes a plan of a wish.
 pub(crate) fn plan(wish: &str) -> Result<Plan<Schedule>, String> {
-    let memory = env::var_os(MEMORY);
-    let Wish { single, expected } = Wish::read(wish, memory.as_ref())?;
+    let memory = setting(MEMORY);
+    let Wish { single, expected } = Wish::read(wish, memory)?;
     Ok(Plan {
         strategy: single.strategy(),
-        account: Box::new(move || account(&single, expected.as_ref(), memory.as_ref())),
+        account: Box::new(move || account(&single, expected.as_ref(), memory)),
     })
 }
 
@@ -63,7 +62,7 @@ enum Expected {
 }
 
 impl Wish {
-    fn read(text: &str, memory: Option<&OsString>) -> Result<Self, String> {
+    fn read(text: &str, memory: Option<&OsStr>) -> Result<Self, String> {
         let Some((strategy, numbers)) = text.split_once(':') else {
             let token = text.parse();
             let token = token.map_err(|error| format!("`{text}`: {error}"))?;
@@ -109,7 +108,7 @@ impl Wish {
     }
 }
 
-fn account(single: &Single, expected: Option<&Expected>, memory: Option<&OsString>) -> String {
+fn account(single: &Single, expected: Option<&Expected>, memory: Option<&OsStr>) -> String {
     let trace = single.trace();
     let hash = trace.hash();
     let turns = trace.taken().iter().filter(|it| it.kind == Kind::Next);
