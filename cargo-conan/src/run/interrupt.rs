@@ -101,6 +101,14 @@ pub(crate) fn start(command: &mut Command, group: Group) -> io::Result<Running> 
     Ok(Running { child, listed })
 }
 
+/// Has a process started by somebody else, who names it, so that it ends when we
+/// are interrupted.
+#[cfg(target_os = "linux")]
+pub(crate) fn list(start: impl FnOnce() -> io::Result<u32>) -> io::Result<Listed> {
+    let _starting = STARTING.read().unwrap_or_else(PoisonError::into_inner);
+    Ok(Listed::new(start()?, Group::Ours))
+}
+
 /// A process while it runs.
 pub(crate) struct Running {
     child: Child,
@@ -142,7 +150,7 @@ impl DerefMut for Running {
 }
 
 /// A process's place among those that run on our behalf.
-struct Listed {
+pub(crate) struct Listed {
     id: u32,
     group: Group,
 }

@@ -3,15 +3,16 @@
 use std::fs;
 use std::io;
 use std::path::PathBuf;
-use std::process::{Command, ExitStatus, Stdio};
+use std::process::{Command, ExitStatus, Output, Stdio};
 use std::time::{Duration, Instant};
 
-use conan_preload::{Account, Hang, Inexact, MEMORY, SCHEDULE, Scheduled};
+use conan_preload::{Account, Hang, Inexact, Scheduled};
 
 use super::build::Binary;
 use super::explore::Explored;
-use super::library::Library;
+use super::library::{Library, Settings};
 use super::list::Test;
+use super::original::Originals;
 use super::random::at_fixed_addresses;
 use crate::run::interrupt::{self, Group};
 
@@ -72,51 +73,85 @@ pub(super) fn native(binary: &Binary) -> Command {
     command
 }
 
-/// Runs a test to its end; in the default order, if there is no wish.
-pub(super) fn execute(
-    test: &Test<'_>,
-    library: Option<&Library>,
-    number: usize,
-    wish: Option<&Wish>,
-) -> io::Result<Outcome> {
-    let mut command = native(test.binary);
-    if let Some(name) = &test.name {
-        command.args(["--exact", name, "--nocapture"]);
-        if test.is_ignored {
-            command.arg("--include-ignored");
+/// Runs tests, one after the other.
+pub(super) struct Executor<'l> {
+    library: Option<&'l Library>,
+    originals: Originals,
+}
+
+impl<'l> Executor<'l> {
+    /// With the engine, if there is a library.
+    pub(super) fn new(library: Option<&'l Library>) -> Self {
+        Self {
+            library,
+            originals: Originals::default(),
         }
     }
-    let path = library.map(|library| library.account(number));
-    if let (Some(library), Some(path)) = (library, &path) {
-        library.preload(&mut command, path, &test.full_name());
+
+    /// Runs a test to its end; in the default order, if there is no wish. The
+    /// number is of this process only.
+    pub(super) fn execute(
+        &mut self,
+        test: &Test<'_>,
+        number: usize,
+        wish: Option<&Wish>,
+    ) -> io::Result<Outcome> {
+        let Some(library) = self.library else {
+            let begun = Instant::now();
+            let output = directly(test, None)?;
+            return Ok(outcome(
+                &output,
+                begun.elapsed(),
+                Understood::nothing(Exactness::Unknown),
+            ));
+        };
+        let path = library.account(number);
+        let settings = library.settings(&path, &test.full_name(), wish);
+        let original = self.originals.of(test, library);
+        let begun = Instant::now();
+        let copied = match (original, &test.name) {
+            (Some(original), Some(name)) => original.copy(name, &settings)?,
+            _ => None,
+        };
+        let output = match copied {
+            Some(output) => output,
+            None => directly(test, Some((library, &settings)))?,
+        };
+        let real = begun.elapsed();
+        let account = fs::read_to_string(&path).unwrap_or_default();
+        let _ = fs::remove_file(&path);
+        let account = Account::parse(&account);
+        if let Some(Account::Refused(reason)) = account {
+            return Err(io::Error::new(io::ErrorKind::InvalidInput, reason));
+        }
+        let understood = Understood::from(account, output.status);
+        Ok(outcome(&output, real, understood))
     }
-    if let Some(wish) = wish {
-        command.env(SCHEDULE, &wish.schedule);
-        command.envs(wish.memory.iter().map(|memory| (MEMORY, memory)));
+}
+
+/// Runs a test in a process that was started for it.
+fn directly(test: &Test<'_>, engine: Option<(&Library, &Settings)>) -> io::Result<Output> {
+    let mut command = native(test.binary);
+    if let Some(name) = &test.name {
+        command.args(["--nocapture", "--exact", "--include-ignored", name]);
     }
-    let begun = Instant::now();
     command
         .stdin(Stdio::null())
         .stdout(Stdio::piped())
         .stderr(Stdio::piped());
-    let started = match library {
-        Some(_) => at_fixed_addresses(|| interrupt::start(&mut command, Group::Ours)),
+    let started = match engine {
+        Some((library, settings)) => {
+            library.load_into(&mut command);
+            command.envs(settings.iter().cloned());
+            at_fixed_addresses(|| interrupt::start(&mut command, Group::Ours))
+        }
         None => interrupt::start(&mut command, Group::Ours),
     };
-    let output = started?.output()?;
-    let real = begun.elapsed();
-    let understood = match path {
-        None => Understood::nothing(Exactness::Unknown),
-        Some(path) => {
-            let account = fs::read_to_string(&path).unwrap_or_default();
-            let _ = fs::remove_file(&path);
-            let account = Account::parse(&account);
-            if let Some(Account::Refused(reason)) = account {
-                return Err(io::Error::new(io::ErrorKind::InvalidInput, reason));
-            }
-            Understood::from(account, output.status)
-        }
-    };
+    started?.output()
+}
+
+/// What came of a test.
+fn outcome(output: &Output, real: Duration, understood: Understood) -> Outcome {
     let Understood {
         time,
         trace,
@@ -129,7 +164,7 @@ pub(super) fn execute(
         None if output.status.success() => Verdict::Passed,
         None => Verdict::Failed(described(output.status)),
     };
-    Ok(Outcome {
+    Outcome {
         verdict,
         real,
         time,
@@ -139,7 +174,7 @@ pub(super) fn execute(
         explored: None,
         stdout: String::from_utf8_lossy(&output.stdout).into_owned(),
         stderr: String::from_utf8_lossy(&output.stderr).into_owned(),
-    })
+    }
 }
 
 /// What an account says.

@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 use conan_preload::Scheduled;
 
 use super::SLOW;
-use super::execute::{Exactness, Outcome, Verdict, Wish, execute};
+use super::execute::{Exactness, Executor, Outcome, Verdict, Wish};
 use super::library::Library;
 use super::list::Test;
 use super::report::Report;
@@ -154,9 +154,10 @@ impl Campaign<'_> {
     }
 
     fn work(&self, sender: &Sender<(usize, io::Result<Outcome>)>) {
+        let mut executor = Executor::new(Some(self.library));
         while let Some((index, execution, wish)) = self.take() {
             let process = self.processes.fetch_add(1, Ordering::Relaxed);
-            let outcome = execute(&self.tests[index], Some(self.library), process, Some(&wish));
+            let outcome = executor.execute(&self.tests[index], process, Some(&wish));
             if let Some(result) = self.ended(index, execution, outcome) {
                 let _ = sender.send((index, result));
             }

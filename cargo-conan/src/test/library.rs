@@ -7,10 +7,11 @@ use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use conan_preload::{ACCOUNT, FILE_STEM, LIBRARY, RANDOM};
+use conan_preload::{ACCOUNT, FILE_STEM, LIBRARY, MEMORY, RANDOM, SCHEDULE};
 use tempfile::{Builder, NamedTempFile, TempDir};
 
 use super::digest::digest;
+use super::execute::Wish;
 use super::random::Random;
 use crate::exit::{Stop, error};
 
@@ -65,20 +66,31 @@ impl Library {
         self.accounts.path().join(format!("memory-{number}"))
     }
 
-    /// Makes a process load the library, and it alone. What it does has a name,
-    /// so that it draws random numbers of its own.
-    pub(super) fn preload(&self, command: &mut Command, account: &Path, name: &str) {
+    /// Makes a process load the library.
+    pub(super) fn load_into(&self, command: &mut Command) {
         let mut preloaded = OsString::from(&self.path);
         if let Some(others) = env::var_os("LD_PRELOAD").filter(|others| !others.is_empty()) {
             preloaded.push(":");
             preloaded.push(others);
         }
-        command
-            .env("LD_PRELOAD", preloaded)
-            .env(ACCOUNT, account)
-            .env(RANDOM, self.random.of(name).to_string());
+        command.env("LD_PRELOAD", preloaded);
+    }
+
+    /// What the library is told in a process. What that does has a name, so that
+    /// it draws random numbers of its own.
+    pub(super) fn settings(&self, account: &Path, name: &str, wish: Option<&Wish>) -> Settings {
+        let random = self.random.of(name).to_string();
+        let mut settings = vec![(ACCOUNT, account.into()), (RANDOM, random.into())];
+        if let Some(wish) = wish {
+            settings.push((SCHEDULE, wish.schedule.clone().into()));
+            settings.extend(wish.memory.iter().map(|memory| (MEMORY, memory.into())));
+        }
+        settings
     }
 }
+
+/// Names, and what they are set to.
+pub(super) type Settings = Vec<(&'static str, OsString)>;
 
 /// Room for small files that are gone again at once: in memory, where there is
 /// such a place. On a disk they take as long as a short test.

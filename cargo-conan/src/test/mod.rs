@@ -12,6 +12,12 @@ mod json;
 mod junit;
 mod library;
 mod list;
+#[cfg(target_os = "linux")]
+mod original;
+#[cfg(not(target_os = "linux"))]
+#[path = "no_original.rs"]
+mod original;
+mod queue;
 mod random;
 mod replay;
 mod report;
@@ -19,16 +25,16 @@ mod runner;
 
 use std::ffi::OsString;
 use std::process::Stdio;
-use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::{self, RecvTimeoutError};
 use std::thread;
 use std::time::{Duration, Instant};
 
 use args::{Extent, Request};
 use build::{Built, build, cargo};
-use execute::{Outcome, execute};
+use execute::{Executor, Outcome};
 use library::Library;
 use list::{Test, list};
+use queue::Queue;
 use report::Report;
 pub(crate) use runner::runner;
 
@@ -120,20 +126,20 @@ fn run_in_parallel<'t>(
     workers: usize,
     report: &mut Report<'t>,
 ) {
-    let next = AtomicUsize::new(0);
+    let queue = Queue::new(tests);
     let (sender, receiver) = mpsc::channel();
     thread::scope(|scope| {
         for _ in 0..workers.min(tests.len()) {
-            let (sender, next) = (sender.clone(), &next);
+            let (sender, queue) = (sender.clone(), &queue);
             scope.spawn(move || {
-                loop {
-                    let number = next.fetch_add(1, Ordering::Relaxed);
-                    let Some(test) = tests.get(number) else {
-                        return;
-                    };
+                let mut executor = Executor::new(library);
+                let mut taken = None;
+                while let Some(next) = queue.take(taken.as_ref()) {
+                    let (number, test) = (next.number, &tests[next.number]);
                     let _ = sender.send(Event::Begun(number));
-                    let outcome = execute(test, library, number, None);
+                    let outcome = executor.execute(test, number, None);
                     let _ = sender.send(Event::Ended(number, test, Box::new(outcome)));
+                    taken = Some(next);
                 }
             });
         }

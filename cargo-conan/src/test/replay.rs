@@ -1,7 +1,7 @@
 //! One execution of one test again.
 
 use super::args::Request;
-use super::execute::{Wish, execute};
+use super::execute::{Executor, Wish};
 use super::library::Library;
 use super::list::Test;
 use super::report::Report;
@@ -39,7 +39,7 @@ pub(super) fn replay<'t>(
         schedule: token.to_owned(),
         memory: None,
     };
-    let outcome = execute(test, Some(library), 0, Some(&wish));
+    let outcome = Executor::new(Some(library)).execute(test, 0, Some(&wish));
     let outcome = outcome.map_err(|failure| {
         error(format_args!(
             "cannot replay {}: {failure}",

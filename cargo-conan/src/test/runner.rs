@@ -69,7 +69,8 @@ fn managed(binary: &Path, arguments: &[OsString]) -> Stop<ExitStatus> {
     let path = library.account(0);
     let mut command = Command::new(binary);
     command.args(arguments);
-    library.preload(&mut command, &path, &name(binary, arguments));
+    library.load_into(&mut command);
+    command.envs(library.settings(&path, &name(binary, arguments), None));
     let start = || interrupt::start(&mut command, Group::Ours);
     let status = ended(binary, at_fixed_addresses(start))?;
     let account = fs::read_to_string(&path).unwrap_or_default();
