@@ -110,14 +110,19 @@ impl<'l> Executor<'l> {
         let original = self.originals.of(test, library);
         let begun = Instant::now();
         let copied = match (original, &test.name) {
-            (Some(original), Some(name)) => original.copy(name, &settings)?,
-            _ => None,
+            (Some(original), Some(name)) => original.copy(name, &settings),
+            _ => Ok(None),
         };
-        let output = match copied {
-            Some(output) => output,
-            None => directly(test, Some((library, &settings)))?,
-        };
+        let output = copied.and_then(|copied| match copied {
+            Some(output) => Ok(output),
+            None => directly(test, Some((library, &settings))),
+        });
         let real = begun.elapsed();
+        let ended = output.as_ref().ok().and_then(|it| it.status.code());
+        if ended.is_none() {
+            interrupt::let_the_handler_go_first();
+        }
+        let output = output?;
         let account = fs::read_to_string(&path).unwrap_or_default();
         let _ = fs::remove_file(&path);
         let account = Account::parse(&account);

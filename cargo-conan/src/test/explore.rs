@@ -87,8 +87,8 @@ pub(super) fn explore<'t>(
             match receiver.recv_timeout(Duration::from_secs(1)) {
                 Ok((index, Ok(outcome))) => report.ended(&tests[index], outcome),
                 Ok((index, Err(failure))) => {
-                    let path = tests[index].binary.path.display();
-                    error(format_args!("cannot start {path}: {failure}"));
+                    let name = tests[index].full_name();
+                    error(format_args!("cannot run {name}: {failure}"));
                     report.not_started();
                 }
                 Err(RecvTimeoutError::Timeout) => {

@@ -153,8 +153,7 @@ fn run_in_parallel<'t>(
                     match *outcome {
                         Ok(outcome) => report.ended(test, outcome),
                         Err(failure) => {
-                            let path = test.binary.path.display();
-                            error(format_args!("cannot start {path}: {failure}"));
+                            error(format_args!("cannot run {}: {failure}", test.full_name()));
                             report.not_started();
                         }
                     }

@@ -144,7 +144,7 @@ impl Original {
     fn reply(&mut self) -> io::Result<String> {
         let mut line = String::new();
         if self.replies.read_line(&mut line)? == 0 {
-            return Err(io::ErrorKind::UnexpectedEof.into());
+            return Err(io::Error::other("the process that has made it is gone"));
         }
         Ok(line.trim_end().to_owned())
     }

@@ -356,3 +356,84 @@ fn an_interrupted_mutation_ends_the_mutant_that_runs() {
     let ran = again.env("TELL", address.to_string()).ran();
     ran.exits_with(1).prints_line("score: 0 of 1, 0 %");
 }
+
+/// Tells the test that it runs, and waits for the end.
+const OLD: &str = r#"#![cfg(test)]
+
+#[test]
+fn is_short() {}
+
+#[test]
+fn tells_and_waits() {
+    use std::io::Read;
+    let address = std::env::var("TELL").expect("the test says whom to tell");
+    let mut stream = std::net::TcpStream::connect(address).expect("the test listens");
+    let _ = stream.read(&mut [0]);
+}
+"#;
+
+#[cfg(target_os = "linux")]
+#[test]
+fn interrupted_old_tests_end_and_so_does_what_they_are_copied_from() {
+    let scratch = conan_integration::crate_with("interrupted_old", "", OLD);
+    for (name, to) in [
+        ("-INT", To::Command),
+        ("-INT", To::All),
+        ("-TERM", To::Command),
+    ] {
+        let listener = TcpListener::bind("127.0.0.1:0").expect("there is a port");
+        let address = listener.local_addr().expect("it has an address");
+        let mut command = scratch.conan();
+        command.args(["test", "--lib"]);
+        command.env("TELL", address.to_string());
+        command.stdout(Stdio::null()).process_group(0);
+        let running = Running::start(&mut command);
+        let (sender, accepted) = mpsc::channel();
+        thread::spawn(move || sender.send(listener.accept()));
+        let accepted = accepted.recv_timeout(LIMIT);
+        let accepted = accepted.expect("the test comes to run");
+        let (mut stream, _) = accepted.expect("it connects");
+
+        let id = running.child.id();
+        match to {
+            To::Command => signal(name, &id.to_string()),
+            To::All => signal(name, &format!("-{id}")),
+        }
+        let limited = stream.set_read_timeout(Some(SOON));
+        limited.expect("a time-out can be set");
+        let ended = stream.read(&mut [0]);
+        let is_over = ended.as_ref().map_or_else(is_reset, |read| *read == 0);
+        assert!(is_over, "the test lives on: {ended:?}");
+        let (status, rest) = running.end();
+        assert_eq!(status.code(), Some(130), "{rest}");
+        assert!(rest.contains("interrupted"), "{rest}");
+        // No test is to blame.
+        assert!(!rest.contains("FAIL"), "{rest}");
+        assert!(!rest.contains("cannot run"), "{rest}");
+        nobody_is_left_in(id);
+    }
+}
+
+/// Processes that are ended may take a moment.
+#[cfg(target_os = "linux")]
+fn nobody_is_left_in(group: u32) {
+    let end = Instant::now() + SOON;
+    while let Some(stat) = anybody_in(group) {
+        assert!(Instant::now() < end, "a process is left: {stat}");
+        thread::yield_now();
+    }
+}
+
+/// A process of a group that has not ended, as the system describes it.
+#[cfg(target_os = "linux")]
+fn anybody_in(group: u32) -> Option<String> {
+    let processes = fs::read_dir("/proc").expect("there is a list");
+    let mut stats =
+        processes.filter_map(|entry| fs::read_to_string(entry.ok()?.path().join("stat")).ok());
+    stats.find(|stat| {
+        // Behind the name: the state, the parent, the group.
+        let behind = stat.rsplit_once(')').map_or("", |(_, behind)| behind);
+        let words: Vec<_> = behind.split_whitespace().collect();
+        words.first() != Some(&"Z") && words.get(2) == Some(&&*group.to_string())
+    })
+}
