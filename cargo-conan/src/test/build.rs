@@ -75,9 +75,11 @@ pub(super) fn build(request: &Request) -> Stop<Built> {
             _ => {}
         }
     }
-    let status = child.wait();
+    let status = child
+        .wait()
+        .map_err(|failure| error(format_args!("cannot wait for cargo: {failure}")))?;
     drop(child);
-    if !status.is_ok_and(|status| status.success()) {
+    if !status.success() {
         interrupt::let_the_handler_go_first();
         // Cargo has said what is wrong.
         return Err(Exit::TestsFailed);
