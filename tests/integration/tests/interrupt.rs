@@ -4,7 +4,7 @@
 use std::collections::BTreeSet;
 use std::fs;
 use std::io::{BufRead, BufReader, Read};
-use std::net::TcpListener;
+use std::net::{TcpListener, TcpStream};
 use std::os::unix::process::CommandExt;
 use std::path::PathBuf;
 use std::process::{Child, Command, ExitStatus, Stdio};
@@ -131,6 +131,55 @@ fn interrupt(scratch: &Scratch, name: &str, to: To) -> (ExitStatus, String) {
     running.end()
 }
 
+/// A command on its way, of which something has told us that it runs. It waits for
+/// the end of the connection.
+struct Told {
+    running: Running,
+    stream: TcpStream,
+}
+
+impl Told {
+    /// Starts the command as a terminal does, in a group of its own, and waits for
+    /// whoever is to tell us, which is `what`.
+    fn by(command: &mut Command, what: &str) -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").expect("there is a port");
+        let address = listener.local_addr().expect("it has an address");
+        command.env("TELL", address.to_string());
+        command.stdout(Stdio::null()).process_group(0);
+        let running = Running::start(command);
+        let (sender, accepted) = mpsc::channel();
+        thread::spawn(move || sender.send(listener.accept()));
+        let accepted = accepted.recv_timeout(LIMIT);
+        let accepted = accepted.unwrap_or_else(|_| panic!("{what} does not come to run"));
+        let (stream, _) = accepted.expect("it connects");
+        Self { running, stream }
+    }
+
+    /// Sends the command a signal, which must soon end who has told us, and all
+    /// others. Returns the rest of what was said.
+    fn interrupt(mut self, name: &str, to: To) -> String {
+        let id = self.running.child.id();
+        match to {
+            To::Command => signal(name, &id.to_string()),
+            To::All => signal(name, &format!("-{id}")),
+        }
+        let limited = self.stream.set_read_timeout(Some(SOON));
+        limited.expect("a time-out can be set");
+        let ended = self.stream.read(&mut [0]);
+        // It may be cut off in either way.
+        let is_over = ended.as_ref().map_or_else(is_reset, |read| *read == 0);
+        assert!(is_over, "it lives on: {ended:?}");
+        let (status, rest) = self.running.end();
+        assert_eq!(status.code(), Some(130), "{rest}");
+        assert!(rest.contains("interrupted"), "{rest}");
+        rest
+    }
+}
+
+fn is_reset(error: &std::io::Error) -> bool {
+    error.kind() == std::io::ErrorKind::ConnectionReset
+}
+
 #[test]
 fn an_interrupted_run_ends_its_driver_and_says_so() {
     let scratch = Scratch::new("interrupted");
@@ -198,37 +247,14 @@ fn an_interrupted_build_ends_cargo_and_what_cargo_started() {
     scratch.write("slow.conan", SCRIPT);
     scratch.write("build.rs", BUILD);
     let files = scratch.files();
-    let listener = TcpListener::bind("127.0.0.1:0").expect("there is a port");
-    let address = listener.local_addr().expect("it has an address");
     let mut command = scratch.conan();
     command.args(["run", "slow.conan"]);
-    command.env("TELL", address.to_string());
+    let told = Told::by(&mut command, "the build script");
     // As a terminal does it: all processes in the foreground get the signal.
-    command.stdout(Stdio::null()).process_group(0);
-    let running = Running::start(&mut command);
-    let (sender, accepted) = mpsc::channel();
-    thread::spawn(move || sender.send(listener.accept()));
-    let accepted = accepted.recv_timeout(LIMIT);
-    let accepted = accepted.expect("the build script comes to run");
-    let (mut stream, _) = accepted.expect("it connects");
-
-    signal("-INT", &format!("-{}", running.child.id()));
-    let limited = stream.set_read_timeout(Some(SOON));
-    limited.expect("a time-out can be set");
-    let ended = stream.read(&mut [0]);
-    // It may be cut off in either way.
-    let is_over = ended.as_ref().map_or_else(is_reset, |read| *read == 0);
-    assert!(is_over, "the build script lives on: {ended:?}");
-    let (status, rest) = running.end();
-    assert_eq!(status.code(), Some(130), "{rest}");
-    assert!(rest.contains("interrupted"), "{rest}");
+    let rest = told.interrupt("-INT", To::All);
     // It is no mistake of the package's.
     assert!(!rest.contains("did not compile"), "{rest}");
     nothing_is_left(&scratch, &files);
-}
-
-fn is_reset(error: &std::io::Error) -> bool {
-    error.kind() == std::io::ErrorKind::ConnectionReset
 }
 
 /// Waits until the test lets it go.
@@ -318,32 +344,9 @@ fn an_interrupted_mutation_ends_the_mutant_that_runs() {
     scratch.write("call.conan", CALLING);
     let files = scratch.files();
     for to in [To::Command, To::All] {
-        let listener = TcpListener::bind("127.0.0.1:0").expect("there is a port");
-        let address = listener.local_addr().expect("it has an address");
         let mut command = scratch.conan();
         command.args(["mutate", "call.conan", "--component", "src/lib.rs"]);
-        command.env("TELL", address.to_string());
-        command.stdout(Stdio::null()).process_group(0);
-        let running = Running::start(&mut command);
-        let (sender, accepted) = mpsc::channel();
-        thread::spawn(move || sender.send(listener.accept()));
-        let accepted = accepted.recv_timeout(LIMIT);
-        let accepted = accepted.expect("the mutant comes to run");
-        let (mut stream, _) = accepted.expect("it connects");
-
-        let id = running.child.id();
-        match to {
-            To::Command => signal("-INT", &id.to_string()),
-            To::All => signal("-INT", &format!("-{id}")),
-        }
-        let limited = stream.set_read_timeout(Some(SOON));
-        limited.expect("a time-out can be set");
-        let ended = stream.read(&mut [0]);
-        let is_over = ended.as_ref().map_or_else(is_reset, |read| *read == 0);
-        assert!(is_over, "the mutant lives on: {ended:?}");
-        let (status, rest) = running.end();
-        assert_eq!(status.code(), Some(130), "{rest}");
-        assert!(rest.contains("interrupted"), "{rest}");
+        Told::by(&mut command, "the mutant").interrupt("-INT", to);
         assert_eq!(scratch.files(), files, "nothing is left in the crate");
         assert_eq!(scratch.read("src/lib.rs"), TELLING);
     }
@@ -381,36 +384,15 @@ fn interrupted_old_tests_end_and_so_does_what_they_are_copied_from() {
         ("-INT", To::All),
         ("-TERM", To::Command),
     ] {
-        let listener = TcpListener::bind("127.0.0.1:0").expect("there is a port");
-        let address = listener.local_addr().expect("it has an address");
         let mut command = scratch.conan();
         command.args(["test", "--lib"]);
-        command.env("TELL", address.to_string());
-        command.stdout(Stdio::null()).process_group(0);
-        let running = Running::start(&mut command);
-        let (sender, accepted) = mpsc::channel();
-        thread::spawn(move || sender.send(listener.accept()));
-        let accepted = accepted.recv_timeout(LIMIT);
-        let accepted = accepted.expect("the test comes to run");
-        let (mut stream, _) = accepted.expect("it connects");
-
-        let id = running.child.id();
-        match to {
-            To::Command => signal(name, &id.to_string()),
-            To::All => signal(name, &format!("-{id}")),
-        }
-        let limited = stream.set_read_timeout(Some(SOON));
-        limited.expect("a time-out can be set");
-        let ended = stream.read(&mut [0]);
-        let is_over = ended.as_ref().map_or_else(is_reset, |read| *read == 0);
-        assert!(is_over, "the test lives on: {ended:?}");
-        let (status, rest) = running.end();
-        assert_eq!(status.code(), Some(130), "{rest}");
-        assert!(rest.contains("interrupted"), "{rest}");
+        let told = Told::by(&mut command, "the test");
+        let group = told.running.child.id();
+        let rest = told.interrupt(name, to);
         // No test is to blame.
         assert!(!rest.contains("FAIL"), "{rest}");
         assert!(!rest.contains("cannot run"), "{rest}");
-        nobody_is_left_in(id);
+        nobody_is_left_in(group);
     }
 }
 
