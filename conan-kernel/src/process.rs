@@ -119,7 +119,10 @@ pub fn manage_process(
     signals::inherit(slot);
     let owner = Nearby::start(|nearby| {
         let owner = thread::Builder::new().name("conan owner".to_owned());
-        owner.spawn(move || own(nearby, hung))
+        owner.spawn(move || {
+            nearby.inspect(Nearby::spread);
+            own(hung);
+        })
     });
     owner.expect("the system starts another thread");
     Ok(())
@@ -194,8 +197,7 @@ extern "C" fn leave_child_alone() {
     me::dismiss();
 }
 
-fn own(nearby: Option<Nearby>, hung: impl FnOnce(&World, Hang) -> i32) {
-    nearby.inspect(Nearby::spread);
+fn own(hung: impl FnOnce(&World, Hang) -> i32) {
     let world = World::of_process();
     let hang = drive();
     let _inside = Inside::enter();
