@@ -3,9 +3,9 @@
 //! before the process's `main`, and [`ended`] when the process ends.
 //!
 //! It acts only if `CONAN_PRELOAD_ACCOUNT` is in the environment, which names
-//! a file, or `CONAN_PRELOAD_ORIGINAL`. Then the process is an
-//! [original](crate::original), and it is its copies that get further and are
-//! told of a file. What came of a process is written there when it ends:
+//! a file, or `CONAN_PRELOAD_ORIGINAL`. Then the process is an *original*, and
+//! it is its copies that get further and are told of a file. What came of a
+//! process is written there when it ends:
 //!
 //! ```text
 //! virtual 6000000012
