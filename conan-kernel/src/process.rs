@@ -294,8 +294,7 @@ fn drive() -> Hang {
                 Hang::Yielding
             };
         };
-        state.now = state.now.max(deadline);
-        state.fire_one();
+        state.jump_to(deadline);
         timeouts += 1;
         if timeouts > MANY_TIMEOUTS && state.now - state.begun > LONG_NS {
             return Hang::Ticking;

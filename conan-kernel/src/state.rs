@@ -73,6 +73,8 @@ pub(crate) struct State {
     /// one since.
     pub(crate) woke_outside: Option<ThreadId>,
     sequence: u64,
+    /// Turns since time has last jumped, because nobody had anything to do.
+    pub(crate) turns: u32,
     /// Rounds in which threads did nothing but yield.
     idle_rounds: u32,
     /// Turns that others have had since the first of the yielded said so.
@@ -125,6 +127,7 @@ static STATE: Lock<State> = Lock::new(State {
     inexact: Vec::new(),
     woke_outside: None,
     sequence: 0,
+    turns: 0,
     idle_rounds: 0,
     passed_over: 0,
     overtaken: 0,
@@ -453,6 +456,7 @@ impl State {
     /// Decides who has the turn next. The caller passes it on.
     pub(crate) fn choose(&mut self) -> Next {
         let previous = self.current.take();
+        self.take_time();
         if self.deciding.preempts {
             self.revive();
         } else {

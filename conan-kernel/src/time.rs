@@ -7,7 +7,7 @@ use crate::handover::Slot;
 use crate::me::Inside;
 use crate::random;
 use crate::raw::Timespec;
-use crate::state;
+use crate::state::{self, State};
 use crate::thread::Cause;
 use crate::turn::{self, Ended};
 
@@ -22,6 +22,17 @@ const MANY_READINGS: u32 = 1000;
 /// timers be late by so much. A loop of tiny sleeps would run far more often in
 /// a second than it ever does.
 const SHORTEST_SLEEP_NS: u64 = 50_000;
+
+/// So often may the turn go on in a process before that takes time. Most tests
+/// have long come to a wait by then.
+const FREE_TURNS: u32 = 10_000;
+
+/// What it takes afterwards. No thread of the system's wakes another one, and
+/// waits, in less time.
+const TURN_NS: u64 = 5000;
+
+/// The same while threads are outside, where time is real: so quick are we.
+const TURN_BESIDE_REAL_TIME_NS: u64 = 100;
 
 /// The system clock minus the monotonic one, in nanoseconds, the same for the
 /// life of the process.
@@ -55,6 +66,33 @@ pub(crate) fn read(slot: &'static Slot) -> u64 {
         state.now += 1;
     }
     state.now
+}
+
+impl State {
+    /// Threads that always have something to do for each other never let time
+    /// move on, though they may do it for as long as a clock says, or until one
+    /// that sleeps tells them to stop.
+    pub(crate) fn take_time(&mut self) {
+        self.turns = self.turns.saturating_add(1);
+        if !self.is_process || self.turns <= FREE_TURNS {
+            return;
+        }
+        let length = if self.outside == 0 {
+            TURN_NS
+        } else {
+            TURN_BESIDE_REAL_TIME_NS
+        };
+        let limit = self.next_deadline().unwrap_or(u64::MAX);
+        self.now = self.now.max(limit.min(self.now.saturating_add(length)));
+        self.fire_one();
+    }
+
+    /// Nobody has anything to do before this time.
+    pub(crate) fn jump_to(&mut self, time: u64) {
+        self.now = self.now.max(time);
+        self.turns = 0;
+        self.fire_one();
+    }
 }
 
 /// Sleeps until a point of virtual time. How much is left of it, if a signal
