@@ -73,7 +73,7 @@ pub(crate) struct State {
     /// one since.
     pub(crate) woke_outside: Option<ThreadId>,
     sequence: u64,
-    /// Turns since time has last jumped, because nobody had anything to do.
+    /// Turns since there was last a moment in which nobody had anything to do.
     pub(crate) turns: u32,
     /// Rounds in which threads did nothing but yield.
     idle_rounds: u32,
@@ -586,6 +586,13 @@ impl State {
         true
     }
 
+    /// Those that are ready have gone on for as long as they may, as if they had
+    /// done nothing but yield.
+    pub(crate) fn hold_the_busy(&mut self) {
+        self.yielded.append(&mut self.ready);
+        self.idle_rounds = self.idle_rounds.max(1);
+    }
+
     /// Time moves a little; more, the longer threads only yield.
     pub(crate) fn creep(&mut self) {
         self.idle_rounds += 1;
@@ -596,6 +603,11 @@ impl State {
         } else {
             1000 << (self.idle_rounds / 4).min(30)
         };
+        self.creep_by(step);
+    }
+
+    /// Time moves by so much, but not beyond what falls due next.
+    pub(crate) fn creep_by(&mut self, step: u64) {
         let limit = self.next_deadline().unwrap_or(u64::MAX).min(self.horizon);
         self.now = self.now.max(limit.min(self.now.saturating_add(step)));
     }

@@ -43,7 +43,7 @@ const LINGER_NS: u64 = 2_000_000;
 pub enum Stopped {
     /// Every thread is blocked or has ended.
     Quiescent,
-    /// Threads only yield, and time may not creep any further.
+    /// Threads only yield, or go on and on, and time may not creep any further.
     Yielding,
     /// There have been as many steps as there may be.
     OutOfSteps,
@@ -171,10 +171,14 @@ impl World {
     }
 
     /// Lets the threads run until none is ready, at the present time. Where
-    /// threads only yield, time creeps, but not beyond `horizon`.
+    /// threads only yield, or go on and on, time creeps, but not beyond `horizon`.
     pub fn run(&mut self, horizon: u64) -> Stopped {
         for thread in self.starting.drain(..) {
             await_begin(slot(thread));
+        }
+        {
+            let _inside = Inside::enter();
+            state::lock().turns = 0;
         }
         loop {
             {

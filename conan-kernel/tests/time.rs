@@ -3,13 +3,13 @@
 mod common;
 
 use std::collections::BTreeSet;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, Condvar, Mutex, mpsc};
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
+use std::sync::{Arc, Condvar, Mutex, OnceLock, mpsc};
 use std::thread;
 use std::time::{Duration, Instant, SystemTime};
 
 use common::{Log, all_finished, is_finished, run_to_the_end, spawn, world};
-use conan_kernel::Stopped;
+use conan_kernel::{Stopped, World};
 
 const SECOND: u64 = 1_000_000_000;
 const HOUR: Duration = Duration::from_secs(3600);
@@ -360,6 +360,67 @@ fn time_does_not_creep_beyond_the_horizon() {
     stop.store(true, Ordering::SeqCst);
     assert_eq!(world.run(begun + 11 * SECOND), Stopped::Quiescent);
     assert!(all_finished(&world));
+}
+
+/// Hand a ball to and fro for as long as that holds.
+fn play(world: &mut World, goes_on: impl Fn() -> bool + Send + 'static) {
+    let (to, from_one) = mpsc::channel();
+    let (to_one, from) = mpsc::channel();
+    spawn(world, "one", move || {
+        while goes_on() {
+            to.send(()).expect("the other one plays");
+            from.recv().expect("it comes back");
+        }
+    });
+    spawn(world, "other", move || {
+        while let Ok(ball) = from_one.recv() {
+            to_one.send(ball).expect("the one waits for it");
+        }
+    });
+}
+
+#[test]
+fn threads_that_are_always_busy_do_not_keep_time_from_a_sleeper() {
+    let mut world = world();
+    let stop = Arc::new(AtomicBool::new(false));
+    let seen = stop.clone();
+    play(&mut world, move || !seen.load(Ordering::SeqCst));
+    spawn(&mut world, "sleeper", move || {
+        thread::sleep(Duration::from_secs(10));
+        stop.store(true, Ordering::SeqCst);
+    });
+    let begun = world.now();
+    for horizon in [0, 1, SECOND, SECOND, 9 * SECOND] {
+        assert_eq!(world.run(begun + horizon), Stopped::Yielding);
+        assert_eq!(world.now(), begun + horizon);
+    }
+    assert_eq!(world.run(begun + 11 * SECOND), Stopped::Quiescent);
+    let passed = world.now() - begun;
+    assert!((10 * SECOND..10 * SECOND + SECOND / 10).contains(&passed));
+    assert!(all_finished(&world));
+}
+
+#[test]
+fn threads_that_are_busy_as_long_as_the_clock_says_come_to_an_end() {
+    let mut world = world();
+    let begun = world.now();
+    let end = OnceLock::new();
+    play(&mut world, move || {
+        let now = Instant::now();
+        now < *end.get_or_init(|| now + Duration::from_secs(5))
+    });
+    assert_eq!(world.run(begun + 60 * SECOND), Stopped::Quiescent);
+    assert!((5 * SECOND..7 * SECOND).contains(&(world.now() - begun)));
+}
+
+#[test]
+fn little_work_takes_no_time() {
+    let mut world = world();
+    let begun = world.now();
+    let left = AtomicU32::new(1000);
+    play(&mut world, move || left.fetch_sub(1, Ordering::SeqCst) > 0);
+    assert_eq!(world.run(u64::MAX), Stopped::Quiescent);
+    assert_eq!(world.now(), begun);
 }
 
 #[test]
