@@ -244,7 +244,6 @@ impl Processors {
 /// two tell each other of each change in the memory that they share.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Nearby {
-    here: Processors,
     everywhere: Processors,
 }
 
@@ -257,19 +256,15 @@ impl Nearby {
         if everywhere == Processors::NONE {
             return start(None);
         }
-        let here = Processors::present();
-        here.confine();
-        let started = start(Some(Self { here, everywhere }));
+        Processors::present().confine();
+        let started = start(Some(Self { everywhere }));
         everywhere.confine();
         started
     }
 
-    /// From now on the calling thread may go where its creator may, unless it was
-    /// told to be elsewhere.
+    /// From now on the calling thread may go where its creator may.
     pub(crate) fn spread(&self) {
-        if Processors::allowed() == self.here {
-            self.everywhere.confine();
-        }
+        self.everywhere.confine();
     }
 }
 
