@@ -361,6 +361,7 @@ fn an_interrupted_mutation_ends_the_mutant_that_runs() {
 }
 
 /// Tells the test that it runs, and waits for the end.
+#[cfg(target_os = "linux")]
 const OLD: &str = r#"#![cfg(test)]
 
 #[test]
