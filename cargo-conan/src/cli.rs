@@ -10,6 +10,8 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 use conan_mutate::Operator;
 
 use crate::exit::{Exit, Stop, error};
+use crate::output::{self, Output};
+use crate::run::interrupt;
 use crate::{check, expand, explain, explore, fmt, mutate, new, run, stats, test};
 
 #[derive(Parser)]
@@ -52,7 +54,7 @@ enum Command {
     Merge(MergeArgs),
     /// Run the tests of a package, unchanged, in virtual time
     ///
-    /// Takes what `cargo test` takes, and `--message-format human|json`,
+    /// Takes what `cargo test` takes, and `--message-format human|short|json|github`,
     /// `--junit FILE`, `--clock virtual|wall` and `--random SEED|system`. Each
     /// test runs in a process of its own, with the engine preloaded: one thread
     /// at a time in a fixed order, sleeps and time-outs in no time at all, random
@@ -195,6 +197,9 @@ pub(crate) struct ReplayArgs {
     /// If it was found with this package instrumented
     #[arg(long, value_name = "NAME")]
     pub(crate) instrument: Vec<String>,
+    /// How many steps it may have, if it was found with another `--steps`
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
+    pub(crate) steps: Option<u64>,
     /// Write it as a script that fails in the same way, if one can say it
     #[arg(long, value_name = "FILE", conflicts_with = "debugger")]
     pub(crate) script: Option<PathBuf>,
@@ -279,9 +284,10 @@ fn operator() -> impl TypedValueParser<Value = Operator> {
 }
 
 /// How messages are printed.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Format {
     /// For people, with the script's text
+    #[default]
     Human,
     /// One line each
     Short,
@@ -293,14 +299,39 @@ pub(crate) enum Format {
 
 /// Reads the command line and does what it says.
 pub(crate) fn main() -> Exit {
-    let Cargo::Conan(command) = Cargo::parse();
     // A mistake of ours is not a test that failed, nor exit code 101.
-    let done = panic::catch_unwind(|| execute(command));
-    match done {
+    let done = panic::catch_unwind(|| {
+        interrupt::listen()?;
+        match Cargo::try_parse() {
+            Ok(Cargo::Conan(command)) => execute(command),
+            Err(answer) => print(&answer),
+        }
+    });
+    let exit = match done {
         Ok(Ok(())) => Exit::Fine,
         Ok(Err(exit)) => exit,
         Err(_) => error("this is a mistake in cargo-conan itself; please report it"),
+    };
+    if interrupt::is_interrupted() {
+        interrupt::announce();
+        return Exit::Interrupted;
     }
+    match output::state() {
+        Output::Failed => Exit::Wrong,
+        Output::Open | Output::Closed => exit,
+    }
+}
+
+/// Prints what the parser answers in place of a command: the help, or what is
+/// wrong with the command line.
+fn print(answer: &clap::Error) -> Stop<()> {
+    let text = answer.render();
+    if answer.use_stderr() {
+        output::err(format_args!("{}", text.ansi()));
+        return Err(Exit::Wrong);
+    }
+    output::out(format_args!("{}", text.ansi()));
+    Ok(())
 }
 
 fn execute(command: Command) -> Stop<()> {

@@ -3,21 +3,25 @@
 use std::fmt::Display;
 use std::process::ExitCode;
 
-/// What a command comes to.
+/// The exit code of a command.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Exit {
-    /// All is well.
+    /// Nothing was found.
     Fine = 0,
-    /// Tests failed, or `fmt --check` found something to do.
+    /// A test failed, a mutant survived, or `fmt --check` found something to
+    /// do.
     Failed = 1,
     /// A script or the command line is wrong, or a file cannot be read or
     /// written.
     Wrong = 2,
     /// The driver did not compile.
     NotCompiled = 3,
+    /// There is no verdict: a replay did not reproduce its execution, or the
+    /// command stopped before it knew.
+    Undecided = 4,
     /// Tests failed or did not compile, as `cargo test` says it.
     TestsFailed = 101,
-    /// Ctrl-C.
+    /// The command received SIGINT or SIGTERM.
     Interrupted = 130,
 }
 

@@ -8,6 +8,7 @@ use conan_lang::Parsed;
 use tempfile::NamedTempFile;
 
 use crate::exit::{Exit, Stop, error};
+use crate::run::interrupt;
 
 /// The scripts that the command line means: files as they are, folders with
 /// all their `.conan` files, sorted.
@@ -85,8 +86,13 @@ pub(crate) fn parse(path: &Path) -> Stop<Parsed> {
     }
 }
 
-/// Replaces a file whole: nobody ever sees half of it.
+/// Replaces a file as a whole: no other process ever sees half of it, and an
+/// interruption leaves no draft behind.
 pub(crate) fn replace(path: &Path, content: &str) -> io::Result<()> {
+    interrupt::uninterrupted(|| replace_at_once(path, content))
+}
+
+fn replace_at_once(path: &Path, content: &str) -> io::Result<()> {
     // A link stays a link, and the file that it means is replaced.
     let target = fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
     let path = target.as_path();

@@ -41,7 +41,8 @@ const FLAGS: [&str; 12] = [
 ];
 
 /// Packages that a driver is made of. Hooks in them would call themselves.
-const OURS: [&str; 8] = [
+const OURS: [&str; 9] = [
+    "conan-protocol",
     "conan-kernel",
     "conan-explore",
     "conan-runtime",

@@ -23,7 +23,7 @@ mod test;
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
-    if let Some(code) = fine::wrapped() {
+    if let Some(code) = fine::wrapped().or_else(run::guardian::run_if_asked) {
         return code;
     }
     cli::main().into()

@@ -312,13 +312,15 @@ impl Explorer {
         spurious: u32,
     ) -> End<F> {
         let trace = schedule.trace();
+        let token = Token::of(&trace, spurious);
+        program.has_failed(&failure, execution, &token);
         let shrunk = shrink(program, &failure, &trace, spurious, self.replays);
         End::Failed(Box::new(Found {
             failure,
             execution,
             is_exact,
-            token: Token::of(&trace, spurious),
             trace,
+            token,
             shrunk,
         }))
     }

@@ -1,6 +1,7 @@
 //! What is executed again and again.
 
 use crate::schedule::Schedule;
+use crate::token::Token;
 
 /// Something that can be executed any number of times, in the same way as long
 /// as the same is decided.
@@ -10,6 +11,12 @@ pub trait Program {
 
     /// Executes it once, in a world of its own, with this strategy.
     fn execute(&self, schedule: Schedule) -> Verdict<Self::Failure>;
+
+    /// An execution has failed. What comes next, to make its schedule simpler,
+    /// may take long.
+    fn has_failed(&self, failure: &Self::Failure, execution: u64, token: &Token) {
+        let _ = (failure, execution, token);
+    }
 
     /// True if two failures are the same, as far as anybody can tell. A
     /// schedule is only made simpler as long as it still fails alike.

@@ -2,7 +2,7 @@
 //!
 //! A token is, in bytes:
 //!
-//! - the version, 1;
+//! - the version: 1, or 2 if the program was compiled with hooks (`--fine`);
 //! - a varint: how many waits may end for no reason;
 //! - four bytes that stand for the points at which the decisions were taken,
 //!   so that a program is noticed that has changed since;
@@ -21,10 +21,16 @@ mod base64;
 use std::fmt;
 use std::str::FromStr;
 
+use conan_kernel::fine;
+
 use crate::trace::{Hash, Trace};
 
-/// Tokens are of this version.
+/// The version of a token.
 const VERSION: u8 = 1;
+
+/// The version of a token whose program has hooks. Such a program comes to other
+/// points than the same one without them.
+const VERSION_WITH_HOOKS: u8 = 2;
 
 /// More decisions than this are no schedule.
 pub(crate) const MOST_DECISIONS: usize = 1 << 20;
@@ -38,6 +44,7 @@ pub struct Token {
     pub(crate) spurious: u32,
     pub(crate) points: u32,
     pub(crate) choices: Vec<usize>,
+    pub(crate) has_hooks: bool,
 }
 
 /// Why a text is not a token.
@@ -65,7 +72,10 @@ impl fmt::Display for TokenError {
             Self::Incomplete => write!(f, "the token is not complete"),
             Self::Sum => write!(f, "the token is damaged: its check sum is wrong"),
             Self::Version(version) => {
-                write!(f, "the token is of version {version}, not {VERSION}")
+                write!(
+                    f,
+                    "the token is of version {version}, which is not known here"
+                )
             }
             Self::Senseless => write!(f, "the token stands for no schedule"),
         }
@@ -83,7 +93,14 @@ impl Token {
             spurious,
             points: halves(Hash(trace.hash_after(choices.len()))),
             choices,
+            has_hooks: fine::is_present(),
         }
+    }
+
+    /// True if the program of the execution was compiled with hooks, as far as
+    /// the token tells. Those of old releases do not.
+    pub fn has_hooks(&self) -> bool {
+        self.has_hooks
     }
 
     /// True if an execution has come to the same points, and decided the same
@@ -93,7 +110,11 @@ impl Token {
     }
 
     fn to_bytes(&self) -> Vec<u8> {
-        let mut bytes = vec![VERSION];
+        let mut bytes = vec![if self.has_hooks {
+            VERSION_WITH_HOOKS
+        } else {
+            VERSION
+        }];
         put(&mut bytes, self.spurious as usize);
         bytes.extend(self.points.to_le_bytes());
         for run in self.choices.chunk_by(|one, other| one == other) {
@@ -113,7 +134,7 @@ impl Token {
         };
         let (version, rest) = body.split_first().ok_or(TokenError::Incomplete)?;
         // Other versions may add up otherwise.
-        if *version != VERSION {
+        if !matches!(*version, VERSION | VERSION_WITH_HOOKS) {
             return Err(TokenError::Version(*version));
         }
         if sum(body) != *end {
@@ -144,6 +165,7 @@ impl Token {
             spurious: u32::try_from(spurious).map_err(|_| TokenError::Senseless)?,
             points: u32::from_le_bytes(*points),
             choices,
+            has_hooks: *version == VERSION_WITH_HOOKS,
         })
     }
 }
@@ -209,7 +231,8 @@ mod tests {
             prop_oneof![4 => Just(0_usize), 2 => 0..4_usize, 1 => any::<u16>().prop_map(usize::from)],
             0..300,
         );
-        (any::<u32>(), any::<u32>(), choices).prop_map(|(spurious, points, mut choices)| {
+        let numbers = (any::<u32>(), any::<u32>(), any::<bool>());
+        (numbers, choices).prop_map(|((spurious, points, has_hooks), mut choices)| {
             while choices.last() == Some(&0) {
                 choices.pop();
             }
@@ -217,6 +240,7 @@ mod tests {
                 spurious,
                 points,
                 choices,
+                has_hooks,
             }
         })
     }
@@ -267,6 +291,7 @@ mod tests {
             spurious: 0,
             points: 0x1234_5678,
             choices: vec![0, 0, 0, 1, 2, 2, 300],
+            has_hooks: false,
         };
         let text = "AQB4VjQSAQECBQDYBPNBsEY";
         assert_eq!(token.to_string(), text);
@@ -281,8 +306,8 @@ mod tests {
         assert_eq!(error("A"), TokenError::Incomplete);
         let with_sum = |bytes: &[u8]| base64::encode(&[bytes, &sum(bytes)].concat());
         assert_eq!(
-            error(&with_sum(&[2, 0, 0, 0, 0, 0])),
-            TokenError::Version(2)
+            error(&with_sum(&[3, 0, 0, 0, 0, 0])),
+            TokenError::Version(3)
         );
         assert_eq!(error(&with_sum(&[1, 0, 0, 0])), TokenError::Incomplete);
         assert_eq!(

@@ -2,6 +2,8 @@
 
 use std::env;
 
+use conan_protocol::replay::OPTIONS;
+
 use crate::explore::Exploring;
 use crate::ran::Ran;
 use crate::record::Recorder;
@@ -27,6 +29,9 @@ pub(crate) struct Asked {
     sequence: Option<String>,
     /// The sequence's name, and the token.
     replay: Option<(String, String)>,
+    /// What a replay of an execution needs besides the token.
+    #[cfg_attr(not(conan_kernel), allow(dead_code))]
+    replay_options: String,
 }
 
 #[derive(Debug)]
@@ -65,6 +70,7 @@ impl Asked {
             exploring,
             sequence: env::var(SEQUENCE).ok(),
             replay,
+            replay_options: env::var(OPTIONS).unwrap_or_default(),
         })
     }
 
@@ -126,9 +132,14 @@ impl Asked {
         recorder: &Recorder,
     ) -> Ran {
         let mut progress = recorder.progress(sequence.name);
-        let ticktime = self.settings.ticktime;
-        let watch = |counts: &conan_explore::Counts| progress.tell(counts);
-        let explored = crate::explore::explore(script, sequence, exploring, ticktime, watch);
+        let explored = crate::explore::explore(
+            script,
+            sequence,
+            exploring,
+            self.settings.ticktime,
+            &self.replay_options,
+            &mut progress,
+        );
         Ran::Explored(Box::new(explored))
     }
 
@@ -140,7 +151,11 @@ impl Asked {
         token: &str,
     ) -> Result<Ran, String> {
         let ticktime = self.settings.ticktime;
-        let replayed = crate::explore::replay(script, sequence, token, ticktime)
+        let steps = match &self.exploring {
+            Some(Explore::So(exploring)) => exploring.steps,
+            Some(Explore::Off) | None => Exploring::default().steps,
+        };
+        let replayed = crate::explore::replay(script, sequence, token, steps, ticktime)
             .map_err(|error| format!("{REPLAY}: {error}"))?;
         Ok(Ran::Replayed(Box::new(replayed)))
     }

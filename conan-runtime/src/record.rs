@@ -8,6 +8,8 @@ use std::io::Write;
 use std::time::{Duration, Instant};
 
 use crate::ran::Ran;
+#[cfg(conan_kernel)]
+use crate::report::Report;
 
 /// The variable that names a file to which every report is added, as JSON,
 /// one object a line.
@@ -82,8 +84,8 @@ pub(crate) struct Progress<'r> {
 }
 
 #[cfg(conan_kernel)]
-impl Progress<'_> {
-    pub(crate) fn tell(&mut self, counts: &conan_explore::Counts) {
+impl crate::explore::Watch for Progress<'_> {
+    fn executed(&mut self, counts: &conan_explore::Counts) {
         if !self.is_on || self.last.elapsed() < PERIOD {
             return;
         }
@@ -98,6 +100,21 @@ impl Progress<'_> {
         });
         // What cannot be written now cannot be written at the end, either,
         // and is said then.
+        let _ = self.recorder.write(&format!("{line}\n"));
+    }
+
+    fn has_failed(&mut self, execution: u64, report: &Report, replay: &str) {
+        if !self.is_on {
+            return;
+        }
+        let line = serde_json::json!({
+            "found": {
+                "sequence": self.sequence,
+                "execution": execution,
+                "replay": replay,
+                "rendered": format!("{}\nreplay: {replay}\n", report.errors()),
+            }
+        });
         let _ = self.recorder.write(&format!("{line}\n"));
     }
 }

@@ -68,6 +68,21 @@ impl Finding {
         all.filter(|part| !self.parts.contains(part))
     }
 
+    /// The counts of executions and schedules.
+    pub(super) fn counts(&self) -> &Value {
+        &self.value["exploration"]
+    }
+
+    /// The failure, as a driver tells of one that is not made simpler yet.
+    pub(super) fn failure(&self) -> Option<Value> {
+        let execution = self.failed_at()?;
+        Some(json!({
+            "execution": execution,
+            "token": self.value["failure"]["token"],
+            "rendered": self.value["rendered"],
+        }))
+    }
+
     /// The number of the execution that failed, if one did.
     pub(super) fn failed_at(&self) -> Option<u64> {
         self.value["failure"]["execution"].as_u64()

@@ -10,12 +10,14 @@ use std::sync::mpsc::{self, Sender};
 use std::sync::{Mutex, PoisonError};
 use std::thread;
 
+use conan_protocol::replay::OPTIONS;
 use serde_json::Value;
 
 use super::Prepared;
 use super::finding::Finding;
 use super::progress::Progress;
 use super::request::Request;
+use super::unfinished::Unfinished;
 use crate::cli::ClockArgs;
 use crate::exit::{Exit, Stop, error};
 use crate::run::execute::{Driver, Ended, described};
@@ -37,16 +39,65 @@ enum Said {
     /// How many executions of a sequence there have been, schedules, and an
     /// estimate of all.
     Progress(Box<Value>),
+    /// A failure, before its schedule is made simpler.
+    Failure(Box<Value>),
     Found(Box<Finding>),
 }
 
+/// How far a process is.
+#[derive(Default)]
+struct Process {
+    /// The place of the sequence that it explores.
+    sequence: usize,
+    /// The counts that it has told last of that sequence.
+    counts: Option<Value>,
+    /// A failure of that sequence whose schedule it makes simpler.
+    failure: Option<Value>,
+}
+
+impl Process {
+    fn at(sequence: usize) -> Self {
+        Self {
+            sequence,
+            ..Self::default()
+        }
+    }
+}
+
+/// What is known of a sequence, from processes that have explored their part of
+/// it, and from those that were stopped in the middle.
+fn unfinished(place: usize, name: &str, parts: &[Finding], processes: &[Process]) -> Unfinished {
+    let mut unfinished = Unfinished::new(name);
+    for part in parts {
+        unfinished.add(part.counts());
+        if let Some(failure) = part.failure() {
+            unfinished.add_failure(&failure);
+        }
+    }
+    for process in processes.iter().filter(|it| it.sequence == place) {
+        process
+            .counts
+            .iter()
+            .for_each(|counts| unfinished.add(counts));
+        if let Some(failure) = &process.failure {
+            unfinished.add_failure(failure);
+        }
+    }
+    unfinished
+}
+
 impl Jobs<'_> {
-    /// Explores, and hands on what was found of each sequence, in order.
-    pub(super) fn run(&self, mut found: impl FnMut(Finding)) -> Stop<()> {
+    /// Explores, and hands on what was found of each sequence, in order. Returns
+    /// the sequences that were not explored to their ends, if it was stopped.
+    pub(super) fn run(&self, mut found: impl FnMut(Finding)) -> Stop<Vec<Unfinished>> {
         let sequences = self.prepared.sequences.len();
         let progress = Progress::new(self.request.executions, sequences, self.count);
         let (sender, receiver) = mpsc::channel();
         let failure = Mutex::new(None);
+        let mut processes: Vec<Process> = (0..self.count).map(|_| Process::default()).collect();
+        // For each sequence, what the processes have found.
+        let mut parts: Vec<Vec<Finding>> = Vec::new();
+        let mut shown = 0;
         thread::scope(|scope| {
             for job in 0..self.count {
                 let (sender, failure) = (sender.clone(), &failure);
@@ -60,24 +111,27 @@ impl Jobs<'_> {
             drop(sender);
             // The processes come to the sequences in the same order, each at
             // its own pace.
-            let mut parts: Vec<Vec<Finding>> = Vec::new();
-            let mut next = vec![0; self.count as usize];
-            let mut shown = 0;
             for (job, said) in receiver {
+                let process = &mut processes[job as usize];
                 let part = match said {
                     Said::Progress(told) => {
                         progress.told(job, &told);
+                        process.counts = Some(*told);
+                        continue;
+                    }
+                    Said::Failure(failure) => {
+                        process.failure = Some(*failure);
                         continue;
                     }
                     Said::Found(part) => *part,
                 };
-                let place: &mut usize = &mut next[job as usize];
-                if parts.len() == *place {
+                let place = process.sequence;
+                if parts.len() == place {
                     parts.push(Vec::new());
                 }
-                parts[*place].push(part);
-                *place += 1;
-                progress.done(job, *place);
+                parts[place].push(part);
+                *process = Process::at(place + 1);
+                progress.done(job, place + 1);
                 while let Some(done) = parts
                     .get_mut(shown)
                     .filter(|p| p.len() as u64 == self.count)
@@ -88,9 +142,17 @@ impl Jobs<'_> {
                 }
             }
         });
+        if interrupt::must_stop() {
+            let names = self.prepared.sequences.iter().enumerate().skip(shown);
+            let unfinished = names.map(|(place, name)| {
+                let parts = parts.get(place).map_or(&[][..], Vec::as_slice);
+                unfinished(place, name, parts, &processes)
+            });
+            return Ok(unfinished.collect());
+        }
         match failure.into_inner().unwrap_or_else(PoisonError::into_inner) {
             Some(exit) => Err(exit),
-            None => Ok(()),
+            None => Ok(Vec::new()),
         }
     }
 
@@ -118,6 +180,7 @@ impl Jobs<'_> {
         let mut driver = Driver::new(&self.prepared.driver, scratch, &clock)
             .told("CONAN_EXPLORE", self.request.words(job, self.count))
             .told("CONAN_PROGRESS", "1")
+            .told(OPTIONS, &self.prepared.replay_options)
             .reporting_to(reports.clone());
         if let Some(sequence) = self.sequence {
             driver = driver.told("CONAN_SEQUENCE", sequence);
@@ -130,37 +193,37 @@ impl Jobs<'_> {
             let Ok(mut value) = serde_json::from_str::<Value>(line) else {
                 return ControlFlow::Continue(());
             };
-            let said = match value.get_mut("progress") {
-                Some(told) => Some(Said::Progress(Box::new(told.take()))),
-                None => {
-                    count += 1;
-                    Finding::from_json(value).map(|found| Said::Found(Box::new(found)))
-                }
+            let said = if let Some(told) = value.get_mut("progress") {
+                Some(Said::Progress(Box::new(told.take())))
+            } else if let Some(failure) = value.get_mut("found") {
+                Some(Said::Failure(Box::new(failure.take())))
+            } else {
+                count += 1;
+                Finding::from_json(value).map(|found| Said::Found(Box::new(found)))
             };
             if let Some(said) = said {
-                // Whoever does not listen has an end of its own.
+                // The receiver goes on until all senders are gone.
                 let _ = sender.send((job, said));
             }
             ControlFlow::Continue(())
         });
         let _ = fs::remove_file(&reports);
         let Ended::Itself(status) = ended? else {
-            return Err(Exit::Failed);
+            return Err(interrupt::exit(false));
         };
-        if status.code().is_none() {
-            interrupt::let_the_handler_go_first();
-        }
         if status.code() == Some(Exit::Wrong as i32) {
             return Err(Exit::Wrong);
         }
         let missing = self.prepared.sequences.len().saturating_sub(count);
         if missing > 0 {
-            error(format_args!(
-                "the driver ended ({}) before {missing} of the sequences were explored; \
-                 the next one aborted the process or exited it",
-                described(status)
-            ));
-            return Err(Exit::Failed);
+            return Err(interrupt::unless_stopped(|| {
+                error(format_args!(
+                    "the driver ended ({}) before {missing} of the sequences were explored; \
+                     the next one aborted the process or exited it",
+                    described(status)
+                ));
+                Exit::Failed
+            }));
         }
         Ok(())
     }

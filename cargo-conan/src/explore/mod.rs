@@ -6,6 +6,7 @@ mod jobs;
 mod progress;
 mod request;
 mod rewrite;
+mod unfinished;
 
 use std::collections::BTreeSet;
 use std::ops::ControlFlow;
@@ -14,6 +15,7 @@ use std::process::Command;
 use std::{fs, io};
 
 use conan_lang::Parsed;
+use conan_protocol::replay::SEPARATOR;
 use serde_json::Value;
 
 use self::finding::Finding;
@@ -34,6 +36,8 @@ struct Prepared {
     scripts: Vec<Parsed>,
     /// The sequences' names, in order.
     sequences: Vec<String>,
+    /// What a replay needs besides the token, as the driver is told.
+    replay_options: String,
 }
 
 /// What a command says about the driver that it needs.
@@ -46,7 +50,7 @@ struct Wanted<'a> {
 }
 
 fn prepare(wanted: &Wanted<'_>) -> Stop<Prepared> {
-    interrupt::listen()?;
+    interrupt::will_report();
     prepare_again(wanted)
 }
 
@@ -77,7 +81,25 @@ fn prepare_again(wanted: &Wanted<'_>) -> Stop<Prepared> {
         package: package.name().to_owned(),
         scripts,
         sequences,
+        replay_options: wanted.replay_options(),
     })
+}
+
+impl Wanted<'_> {
+    /// The options with which an execution has to be replayed.
+    fn replay_options(&self) -> String {
+        let mut words = Vec::new();
+        if self.is_fine {
+            words.push("--fine");
+        }
+        for name in self.instrument {
+            words.extend(["--instrument", name]);
+        }
+        if let Some(name) = self.package {
+            words.extend(["--package", name]);
+        }
+        words.join(&SEPARATOR.to_string())
+    }
 }
 
 /// Explores the sequences of scripts.
@@ -106,10 +128,17 @@ pub(crate) fn explore(args: &ExploreArgs) -> Stop<()> {
     };
     let mut has_failed = false;
     let mut is_first = true;
-    jobs.run(|finding| {
+    let unfinished = jobs.run(|finding| {
         has_failed |= finding.has_failed();
         print(&finding, args.message_format, std::mem::take(&mut is_first));
     })?;
+    for sequence in &unfinished {
+        sequence.print(args.message_format);
+        has_failed |= sequence.has_failed();
+    }
+    if !unfinished.is_empty() {
+        return Err(interrupt::exit(has_failed));
+    }
     if has_failed {
         Err(Exit::Failed)
     } else {
@@ -156,6 +185,9 @@ pub(crate) fn replay(args: &ReplayArgs) -> Stop<()> {
     };
     let mut driver =
         Driver::new(&prepared.driver, &prepared.scratch, &clock).told("CONAN_REPLAY", &args.token);
+    if let Some(steps) = args.steps {
+        driver = driver.told("CONAN_EXPLORE", format!("fixed steps={steps}"));
+    }
     if args.threads {
         driver = driver.told("CONAN_HANDOVER", "threads");
     }
@@ -182,16 +214,23 @@ pub(crate) fn replay(args: &ReplayArgs) -> Stop<()> {
     if let (Some(file), Some(report)) = (&args.script, &replayed) {
         write_script(file, &prepared, sequence, report)?;
     }
-    match (replayed.map(|report| report["verdict"] == "failed"), ended) {
-        (Some(false), _) => Ok(()),
-        (Some(true), _) => Err(Exit::Failed),
+    match (replayed, ended) {
+        (Some(report), _) if report["replay"]["fits"] == false => {
+            error(
+                "the replay took a different path: the code, the script or the options are not \
+                 those with which the token was recorded",
+            );
+            Err(Exit::Undecided)
+        }
+        (Some(report), _) if report["verdict"] == "failed" => Err(Exit::Failed),
+        (Some(_), _) => Ok(()),
         (None, Ended::Itself(status)) if status.code() == Some(Exit::Wrong as i32) => {
             Err(Exit::Wrong)
         }
-        (None, _) => {
+        (None, _) => Err(interrupt::unless_stopped(|| {
             error("the driver ended before it had reported");
-            Err(Exit::Failed)
-        }
+            Exit::Failed
+        })),
     }
 }
 
@@ -222,9 +261,11 @@ fn write_script(file: &Path, replayed: &Prepared, sequence: &str, report: &Value
             .iter()
             .all(|key| one[key] == other[key])
     };
-    let own = &report["errors"][0];
+    // Their order is that of the lines, which are others now.
+    let own = report["errors"].as_array().map_or(&[][..], Vec::as_slice);
+    let is_there = |error: &Value, errors: &[Value]| errors.iter().any(|it| alike(it, error));
     match errors {
-        Ok(error) if !own.is_null() && alike(&error, own) => {
+        Ok(errors) if !own.is_empty() && own.iter().all(|error| is_there(error, &errors)) => {
             output::out(format_args!("\n{} fails in the same way\n", file.display()));
             Ok(())
         }
@@ -239,8 +280,8 @@ fn write_script(file: &Path, replayed: &Prepared, sequence: &str, report: &Value
     }
 }
 
-/// The first error of a script in the default order.
-fn errors_of(file: &Path, package: &str) -> Stop<Value> {
+/// The errors of a script in the default order.
+fn errors_of(file: &Path, package: &str) -> Stop<Vec<Value>> {
     let prepared = prepare_again(&Wanted {
         files: &[file.to_owned()],
         package: Some(package),
@@ -255,15 +296,16 @@ fn errors_of(file: &Path, package: &str) -> Stop<Value> {
     let driver = Driver::new(&prepared.driver, &prepared.scratch, &clock)
         .told("CONAN_EXPLORE", "off")
         .unheard();
-    let mut first = Value::Null;
+    let mut errors = Vec::new();
     driver.run(None, |line| {
         if let Ok(report) = serde_json::from_str::<Value>(line) {
-            first = report["errors"][0].clone();
+            let list = report["errors"].as_array();
+            errors = list.cloned().unwrap_or_default();
         }
         ControlFlow::Continue(())
     })?;
     let _ = fs::remove_file(&prepared.scratch.reports);
-    Ok(first)
+    Ok(errors)
 }
 
 /// Runs the execution under a debugger, on threads of the system's: those it
@@ -280,6 +322,9 @@ fn debug(debugger: &str, prepared: &Prepared, args: &ReplayArgs) -> Stop<()> {
         .current_dir(&prepared.scratch.package_root)
         .env("CONAN_REPLAY", &args.token)
         .env("CONAN_HANDOVER", "threads");
+    if let Some(steps) = args.steps {
+        command.env("CONAN_EXPLORE", format!("fixed steps={steps}"));
+    }
     if let Some(ticktime) = args.ticktime {
         command.env("CONAN_TICKTIME", ticktime.to_string());
     }

@@ -147,12 +147,10 @@ fn baseline(args: &MutateArgs, worker: &Worker, driver: &Path, job: &Job) -> Sto
         }
         ControlFlow::Continue(())
     })?;
+    interrupt::checkpoint()?;
     let Ended::Itself(status) = ended else {
         return Err(Exit::Failed);
     };
-    if status.code().is_none() {
-        interrupt::let_the_handler_go_first();
-    }
     if status.code() == Some(Exit::Wrong as i32) && reported == 0 {
         // The driver has said itself what is wrong with its settings.
         return Err(Exit::Wrong);

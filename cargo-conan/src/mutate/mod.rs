@@ -21,7 +21,7 @@ use crate::{check, files, run};
 
 /// Runs scripts against the mutants of the components that they test.
 pub(crate) fn mutate(args: &MutateArgs) -> Stop<()> {
-    interrupt::listen()?;
+    interrupt::will_report();
     let paths = files::scripts(&args.files)?;
     let scripts = check::checked(&paths, args.message_format)?;
     let workspace = run::workspace_of(&paths[0], args.package.as_deref())?;
@@ -39,7 +39,12 @@ pub(crate) fn mutate(args: &MutateArgs) -> Stop<()> {
     let _lock = lock::lock(&site.folder)?;
     let mut report = report::Report::new(args.message_format);
     for job in &jobs {
-        crew::work(args, &site, job, &mut report)?;
+        if let Err(exit) = crew::work(args, &site, job, &mut report) {
+            if interrupt::must_stop() {
+                return Err(report.stopped(job));
+            }
+            return Err(exit);
+        }
     }
     match report.end() {
         Exit::Fine => Ok(()),

@@ -12,6 +12,7 @@ use super::verdict::Verdict;
 use crate::cli::Format;
 use crate::exit::{Exit, error};
 use crate::output;
+use crate::run::interrupt;
 
 /// A mutant that has been tried.
 pub(crate) struct Done {
@@ -158,6 +159,23 @@ impl Report {
                 ));
             }
         }
+    }
+
+    /// The command was stopped in the middle of a job. Prints what was found so
+    /// far, and returns the exit code.
+    pub(crate) fn stopped(mut self, job: &Job) -> Exit {
+        let tried: Counts = self.job.iter().flat_map(BTreeMap::values).sum();
+        let tried = tried.generated();
+        let mutants = job.components.iter().map(|component| &component.mutants);
+        let all: usize = mutants.map(Vec::len).sum();
+        self.finish(job);
+        let message = format!("stopped when {tried} of {all} mutants were tried");
+        match self.format {
+            Format::Json => output::out(format_args!("{}\n", json!({ "stopped": message }))),
+            Format::Github => output::out(format_args!("::warning::{message}\n")),
+            Format::Human | Format::Short => output::out(format_args!("{message}\n")),
+        }
+        interrupt::exit(self.end() == Exit::Failed)
     }
 
     /// For the progress bar.

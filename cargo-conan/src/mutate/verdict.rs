@@ -132,7 +132,7 @@ pub(crate) fn judge(driver: Driver, limits: Limits) -> Stop<Verdict> {
         inexact.extend(whys.filter_map(Value::as_str).map(str::to_owned));
         ControlFlow::Continue(())
     })?;
-    interrupt::stop_if_interrupted();
+    interrupt::checkpoint()?;
     if let Some(killer) = killer {
         return Ok(Verdict::Killed(killer));
     }

@@ -29,7 +29,7 @@ pub(crate) enum Built {
 /// Builds the driver and returns its path. What the compiler says about a
 /// script is shown with the script's own path.
 pub(crate) fn build(scratch: &Scratch) -> Stop<PathBuf> {
-    let mut child = interrupt::start(&mut command(scratch), Group::Ours)
+    let mut child = interrupt::start(&mut command(scratch), Group::Own)
         .map_err(|failure| cannot_start(&failure))?;
     let stdout = child.stdout.take();
     let said = stdout.map(|stdout| {
@@ -37,15 +37,23 @@ pub(crate) fn build(scratch: &Scratch) -> Stop<PathBuf> {
             output::err(format_args!("{}", with_script_paths(text, scratch)));
         })
     });
+    let said = said.unwrap_or_default();
     let status = child.wait();
     drop(child);
-    match (status, said.and_then(|said| said.driver)) {
+    match (status, said.driver) {
         (Ok(status), Some(driver)) if status.success() => Ok(driver),
-        _ => {
-            interrupt::let_the_handler_go_first();
-            error("the driver did not compile");
-            Err(Exit::NotCompiled)
-        }
+        _ => Err(interrupt::unless_stopped(|| match said.trouble {
+            // Cargo has said on standard error what is wrong.
+            None => error("cargo failed before the driver was compiled"),
+            Some(Trouble::Disk) => error(format_args!(
+                "cannot build the driver: no space is left for {}",
+                scratch.target.display()
+            )),
+            Some(Trouble::Code) => {
+                error("the driver did not compile");
+                Exit::NotCompiled
+            }
+        })),
     }
 }
 
@@ -66,6 +74,10 @@ pub(crate) fn build_quietly(scratch: &Scratch, limit: Duration) -> Stop<Built> {
         let start = Instant::now();
         let status = loop {
             match child.try_wait() {
+                Ok(None) if interrupt::must_stop() => {
+                    child.end();
+                    return Err(interrupt::exit(false));
+                }
                 Ok(None) if start.elapsed() > limit => break None,
                 Ok(None) => thread::sleep(PERIOD),
                 Ok(Some(status)) => break Some(status),
@@ -75,7 +87,6 @@ pub(crate) fn build_quietly(scratch: &Scratch, limit: Duration) -> Stop<Built> {
                 }
             }
         };
-        interrupt::stop_if_interrupted();
         let Some(status) = status else {
             child.end();
             return Ok(Built::Refused);
@@ -83,18 +94,22 @@ pub(crate) fn build_quietly(scratch: &Scratch, limit: Duration) -> Stop<Built> {
         let said = said.join().ok().flatten().unwrap_or_default();
         match said.driver {
             Some(driver) if status.success() => Ok(Built::Driver(driver)),
-            _ if said.errors > 0 => Ok(Built::Refused),
+            _ if said.trouble == Some(Trouble::Code) && !interrupt::must_stop() => {
+                Ok(Built::Refused)
+            }
             _ => {
                 // Not the compiler, but cargo itself: a full disk, a lock file.
                 let failure = failure.join().unwrap_or_default();
-                Err(error(format_args!("cargo failed: {}", failure.trim())))
+                Err(interrupt::unless_stopped(|| {
+                    error(format_args!("cargo failed: {}", failure.trim()))
+                }))
             }
         }
     })
 }
 
 fn cannot_start(failure: &std::io::Error) -> Exit {
-    error(format_args!("cannot start cargo: {failure}"))
+    interrupt::unless_stopped(|| error(format_args!("cannot start cargo: {failure}")))
 }
 
 fn command(scratch: &Scratch) -> Command {
@@ -123,7 +138,28 @@ fn command(scratch: &Scratch) -> Command {
 #[derive(Default)]
 struct Said {
     driver: Option<PathBuf>,
-    errors: usize,
+    trouble: Option<Trouble>,
+}
+
+/// Why the compiler failed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Trouble {
+    /// The code is wrong.
+    Code,
+    /// The disk is full.
+    Disk,
+}
+
+impl Trouble {
+    /// What an error of the compiler is about. The compiler and the linker quote
+    /// the system's own words.
+    fn of(text: &str) -> Self {
+        if text.contains("No space left on device") {
+            Self::Disk
+        } else {
+            Self::Code
+        }
+    }
 }
 
 /// Reads cargo's messages to their end; `show` gets what the compiler says
@@ -136,8 +172,10 @@ fn read(stdout: impl Read, scratch: &Scratch, show: impl Fn(&str)) -> Said {
             Ok(Message::CompilerMessage(message)) => {
                 let is_ours = scratch.is_driver(&message.target.src_path);
                 let is_error = message.message.level == DiagnosticLevel::Error;
-                said.errors += usize::from(is_error);
                 if let Some(text) = message.message.rendered.filter(|_| is_ours || is_error) {
+                    if is_error && said.trouble != Some(Trouble::Disk) {
+                        said.trouble = Some(Trouble::of(&text));
+                    }
                     show(&text);
                 }
             }

@@ -29,7 +29,7 @@ pub(crate) struct Outcome {
 pub(crate) enum Ended {
     /// By itself.
     Itself(ExitStatus),
-    /// It was told to: its reports said enough.
+    /// It was told to: its reports said enough, or the command must stop.
     Stopped,
     /// It was told to: its time was up.
     TimedOut,
@@ -39,7 +39,6 @@ pub(crate) enum Ended {
 pub(crate) struct Driver {
     command: Command,
     reports: PathBuf,
-    group: Group,
 }
 
 /// Runs the driver to its end and prints its reports.
@@ -62,22 +61,32 @@ pub(crate) fn execute(
     })?;
     let _ = fs::remove_file(&scratch.reports);
     let Ended::Itself(status) = ended else {
-        return Err(Exit::Failed);
+        return Err(stopped(&printer, sequences));
     };
     if status.code() == Some(Exit::Wrong as i32) && printer.count() == 0 {
         // The driver has said itself what is wrong with its settings.
         return Err(Exit::Wrong);
     }
-    if status.code().is_none() {
-        interrupt::let_the_handler_go_first();
-    }
     let missing = sequences.saturating_sub(printer.count());
     if missing > 0 {
-        printer.broken_off(missing, &described(status));
+        let broken_off = || {
+            printer.broken_off(missing, &described(status));
+            Exit::Failed
+        };
+        if interrupt::unless_stopped(broken_off) != Exit::Failed {
+            return Err(stopped(&printer, sequences));
+        }
     }
     printer.totals();
     let failed = printer.failed() || missing > 0 || !status.success();
     Ok(Outcome { failed })
+}
+
+/// The command was stopped before all sequences had reported.
+fn stopped(printer: &Printer, sequences: usize) -> Exit {
+    printer.stopped(sequences);
+    printer.totals();
+    interrupt::exit(printer.failed())
 }
 
 impl Driver {
@@ -93,11 +102,9 @@ impl Driver {
         if let Some(ticktime) = clock.ticktime {
             command.env("CONAN_TICKTIME", ticktime.to_string());
         }
-        let group = Group::Ours;
         Self {
             command,
             reports: scratch.reports.clone(),
-            group,
         }
     }
 
@@ -121,7 +128,6 @@ impl Driver {
 
     /// The same, for a run that nobody watches.
     pub(crate) fn unheard(mut self) -> Self {
-        self.group = Group::Own;
         self.command
             .env("RUST_BACKTRACE", "0")
             .stdout(Stdio::null())
@@ -141,11 +147,16 @@ impl Driver {
         let cannot = |failure| files::cannot_write(reports, &failure);
         fs::write(reports, "").map_err(cannot)?;
         let mut reader = BufReader::new(File::open(reports).map_err(cannot)?);
-        let mut child = interrupt::start(&mut self.command, self.group)
-            .map_err(|failure| error(format_args!("cannot start the driver: {failure}")))?;
+        let mut child = interrupt::start(&mut self.command, Group::Own).map_err(|failure| {
+            interrupt::unless_stopped(|| error(format_args!("cannot start the driver: {failure}")))
+        })?;
         let start = Instant::now();
         let mut line = String::new();
         loop {
+            let is_stopped = interrupt::must_stop();
+            if is_stopped {
+                child.end();
+            }
             let ended = child.try_wait();
             while reader.read_line(&mut line).is_ok_and(|read| read > 0) {
                 // A line without its end is still being written.
@@ -161,6 +172,8 @@ impl Driver {
                 line.clear();
             }
             match ended {
+                // It may have come to its end before.
+                _ if is_stopped => return Ok(Ended::Stopped),
                 Ok(None) if limit.is_some_and(|limit| start.elapsed() > limit) => {
                     child.end();
                     return Ok(Ended::TimedOut);

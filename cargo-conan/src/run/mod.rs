@@ -3,6 +3,7 @@
 
 pub(crate) mod cargo;
 pub(crate) mod execute;
+pub(crate) mod guardian;
 pub(crate) mod interrupt;
 mod manifest;
 pub(crate) mod reports;
@@ -19,7 +20,7 @@ use crate::{check, files};
 
 /// Runs scripts and reports.
 pub(crate) fn run(args: &RunArgs) -> Stop<()> {
-    interrupt::listen()?;
+    interrupt::will_report();
     let paths = files::scripts(&args.files)?;
     let scripts = check::checked(&paths, args.message_format)?;
     let sequences: usize = scripts

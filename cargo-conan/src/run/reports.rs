@@ -107,6 +107,19 @@ impl Printer {
         }
     }
 
+    /// The command was stopped. Says which part of the sequences had reported.
+    pub(super) fn stopped(&self, sequences: usize) {
+        let message = format!(
+            "stopped when {} of {sequences} sequences had reported",
+            self.count
+        );
+        match self.format {
+            Format::Json => output::out(format_args!("{}\n", json!({ "stopped": message }))),
+            Format::Github => output::out(format_args!("::warning::{message}\n")),
+            Format::Human | Format::Short => output::out(format_args!("{message}\n")),
+        }
+    }
+
     /// The paper's summary.
     pub(super) fn totals(&self) {
         if self.format == Format::Json {

@@ -4,8 +4,11 @@
 use std::ffi::{OsStr, OsString};
 use std::path::PathBuf;
 
+use clap::ValueEnum;
+
 use super::explore::{Exploring, STRATEGIES};
 use super::random::Random;
+use crate::cli::Format;
 use crate::exit::{Stop, error};
 
 /// What was asked for.
@@ -19,8 +22,8 @@ pub(super) struct Request {
     pub(super) harness: Vec<OsString>,
     /// Without the engine, in real time.
     pub(super) wall: bool,
-    /// One JSON object a line, in place of text for people.
-    pub(super) json: bool,
+    /// How to print what comes of the tests.
+    pub(super) format: Format,
     /// Where to write a report as `JUnit` does.
     pub(super) junit: Option<PathBuf>,
     /// Each test under many schedules.
@@ -106,7 +109,7 @@ impl Request {
             match name {
                 "--message-format" => {
                     let value = value_of(name, value, &mut words)?;
-                    request.json = is_second(&value, "format", ["human", "json"])?;
+                    request.format = format(&value)?;
                 }
                 "--clock" => {
                     let value = value_of(name, value, &mut words)?;
@@ -283,6 +286,20 @@ fn value_of(
     value.ok_or_else(|| error(format_args!("`{name}` needs a value")))
 }
 
+fn format(value: &OsStr) -> Stop<Format> {
+    let text = value.to_string_lossy();
+    Format::from_str(&text, false).map_err(|_| {
+        let names = Format::value_variants().iter();
+        let names =
+            names.filter_map(|format| Some(format.to_possible_value()?.get_name().to_owned()));
+        let names: Vec<_> = names.map(|name| format!("`{name}`")).collect();
+        error(format_args!(
+            "invalid value `{text}` for `--message-format`: expected {}",
+            names.join(", ")
+        ))
+    })
+}
+
 /// Which of two values it is.
 fn is_second(value: &OsStr, what: &str, [first, second]: [&str; 2]) -> Stop<bool> {
     if value == first || value == second {
@@ -320,7 +337,7 @@ mod tests {
         let request = parse("--junit out.xml --message-format=json --release");
         assert_eq!(request.cargo, ["--release"]);
         assert_eq!(request.junit, Some(PathBuf::from("out.xml")));
-        assert!(request.json && !request.selects_targets);
+        assert!(request.format == Format::Json && !request.selects_targets);
     }
 
     #[test]

@@ -54,8 +54,9 @@ pub(super) fn build(request: &Request) -> Stop<Built> {
         .args(&request.cargo)
         .stdin(Stdio::null())
         .stdout(Stdio::piped());
-    let mut child = interrupt::start(&mut command, Group::Ours)
-        .map_err(|failure| error(format_args!("cannot start cargo: {failure}")))?;
+    let mut child = interrupt::start(&mut command, Group::Own).map_err(|failure| {
+        interrupt::unless_stopped(|| error(format_args!("cannot start cargo: {failure}")))
+    })?;
     let stdout = child.stdout.take().map(BufReader::new);
     let lines = stdout.into_iter().flat_map(BufRead::lines);
     let mut artifacts = Vec::new();
@@ -80,9 +81,8 @@ pub(super) fn build(request: &Request) -> Stop<Built> {
         .map_err(|failure| error(format_args!("cannot wait for cargo: {failure}")))?;
     drop(child);
     if !status.success() {
-        interrupt::let_the_handler_go_first();
         // Cargo has said what is wrong.
-        return Err(Exit::TestsFailed);
+        return Err(interrupt::unless_stopped(|| Exit::TestsFailed));
     }
     let metadata = metadata(request)?;
     let mut manifests = Manifests::default();

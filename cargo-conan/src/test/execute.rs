@@ -119,8 +119,9 @@ impl<'l> Executor<'l> {
         });
         let real = begun.elapsed();
         let ended = output.as_ref().ok().and_then(|it| it.status.code());
-        if ended.is_none() {
-            interrupt::let_the_handler_go_first();
+        if ended.is_none() && interrupt::is_stopping() {
+            let _ = fs::remove_file(&path);
+            return Err(io::ErrorKind::Interrupted.into());
         }
         let output = output?;
         let account = fs::read_to_string(&path).unwrap_or_default();

@@ -16,6 +16,7 @@ use super::library::Library;
 use super::list::Test;
 use super::report::Report;
 use crate::exit::error;
+use crate::run::interrupt;
 
 /// What is to be explored.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -86,6 +87,7 @@ pub(super) fn explore<'t>(
         loop {
             match receiver.recv_timeout(Duration::from_secs(1)) {
                 Ok((index, Ok(outcome))) => report.ended(&tests[index], outcome),
+                Ok((_, Err(_))) if interrupt::must_stop() => {}
                 Ok((index, Err(failure))) => {
                     let name = tests[index].full_name();
                     error(format_args!("cannot run {name}: {failure}"));
@@ -168,6 +170,10 @@ impl Campaign<'_> {
     fn take(&self) -> Option<(usize, u64, Wish)> {
         let mut courses = self.courses();
         loop {
+            if interrupt::must_stop() {
+                self.changed.notify_all();
+                return None;
+            }
             let mut waits = false;
             for (index, course) in courses.iter_mut().enumerate() {
                 match course.next(self.exploring) {

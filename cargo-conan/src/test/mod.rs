@@ -11,6 +11,7 @@ mod hang;
 mod json;
 mod junit;
 mod library;
+mod lines;
 mod list;
 #[cfg(target_os = "linux")]
 mod original;
@@ -38,6 +39,7 @@ use queue::Queue;
 use report::Report;
 pub(crate) use runner::runner;
 
+use crate::cli::Format;
 use crate::exit::{Exit, Stop, error};
 use crate::files;
 use crate::run::interrupt::{self, Group};
@@ -48,7 +50,7 @@ const SLOW: Duration = Duration::from_secs(10);
 /// Runs the tests that were asked for.
 pub(crate) fn test(words: impl IntoIterator<Item = OsString>) -> Stop<()> {
     let request = Request::parse(words)?;
-    interrupt::listen()?;
+    interrupt::will_report();
     if request.extent == Extent::OnlyDoc {
         return doc_tests(&request);
     }
@@ -62,6 +64,10 @@ pub(crate) fn test(words: impl IntoIterator<Item = OsString>) -> Stop<()> {
         Some(Library::under(&built.target, request.random)?)
     };
     let failed = run_all(&request, &built, library.as_ref())?;
+    interrupt::checkpoint().map_err(|exit| match exit {
+        Exit::Undecided if failed => Exit::TestsFailed,
+        exit => exit,
+    })?;
     // Nothing in them can be explored.
     let is_plain = request.exploring.is_none() && request.replay.is_none();
     let wants_doc_tests = built.has_doc_tests && !request.selects_targets && is_plain;
@@ -134,10 +140,15 @@ fn run_in_parallel<'t>(
             scope.spawn(move || {
                 let mut executor = Executor::new(library);
                 let mut taken = None;
-                while let Some(next) = queue.take(taken.as_ref()) {
+                while !interrupt::must_stop()
+                    && let Some(next) = queue.take(taken.as_ref())
+                {
                     let (number, test) = (next.number, &tests[next.number]);
                     let _ = sender.send(Event::Begun(number));
                     let outcome = executor.execute(test, number, None);
+                    if outcome.is_err() && interrupt::must_stop() {
+                        break;
+                    }
                     let _ = sender.send(Event::Ended(number, test, Box::new(outcome)));
                     taken = Some(next);
                 }
@@ -181,16 +192,16 @@ fn doc_tests(request: &Request) -> Stop<()> {
         .args(&request.filter)
         .arg("--")
         .args(&request.harness);
-    if request.json {
+    if request.format != Format::Human {
         command.stdout(Stdio::from(std::io::stderr()));
     }
-    let mut child = interrupt::start(&mut command, Group::Ours)
-        .map_err(|failure| error(format_args!("cannot start cargo: {failure}")))?;
+    let mut child = interrupt::start(&mut command, Group::Own).map_err(|failure| {
+        interrupt::unless_stopped(|| error(format_args!("cannot start cargo: {failure}")))
+    })?;
     let status = child.wait();
     drop(child);
     if status.is_ok_and(|status| status.success()) {
         return Ok(());
     }
-    interrupt::let_the_handler_go_first();
-    Err(Exit::TestsFailed)
+    Err(interrupt::unless_stopped(|| Exit::TestsFailed))
 }

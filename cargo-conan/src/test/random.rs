@@ -31,7 +31,7 @@ impl Default for Random {
 impl Random {
     /// What to say to get the same again, if anything.
     pub(super) fn option(self) -> Option<String> {
-        (self != Self::default()).then(|| format!("--random {self}"))
+        (self != Self::default()).then(|| format!("--random={self}"))
     }
 
     /// As the environment has it, if it says anything.

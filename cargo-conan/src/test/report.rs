@@ -1,22 +1,23 @@
 //! What came of the tests, as they end and as a whole.
 
-use std::ffi::OsStr;
 use std::fmt::Write as _;
 use std::time::{Duration, Instant};
 
 use anstyle::{AnsiColor, Style};
-use conan_preload::{Inexact, Reason};
+use conan_preload::{Hang, Inexact, Reason};
 
 use super::args::Request;
 use super::execute::{Exactness, Outcome, Verdict};
 use super::list::Test;
-use super::{hang, json};
+use super::{hang, json, lines};
 use crate::check::counted;
+use crate::cli::Format;
 use crate::output;
+use crate::run::interrupt;
 
 /// Prints what comes of tests, and adds it up.
 pub(super) struct Report<'t> {
-    json: bool,
+    format: Format,
     /// The user wants to see the output of tests that pass, too.
     shows_output: bool,
     /// What cargo was told besides which tests.
@@ -24,6 +25,8 @@ pub(super) struct Report<'t> {
     begun: Instant,
     ignored: usize,
     not_started: usize,
+    /// How many tests were to be run.
+    chosen: usize,
     pub(super) results: Vec<(&'t Test<'t>, Outcome)>,
 }
 
@@ -42,7 +45,7 @@ pub(super) struct Totals {
 impl<'t> Report<'t> {
     pub(super) fn new(request: &Request, binaries: usize, tests: usize, ignored: usize) -> Self {
         let shown = ["--nocapture", "--no-capture", "--show-output"];
-        if !request.json {
+        if request.format == Format::Human {
             let binaries = match binaries {
                 1 => "1 binary".to_owned(),
                 _ => format!("{binaries} binaries"),
@@ -63,14 +66,16 @@ impl<'t> Report<'t> {
             ));
         }
         Self {
-            json: request.json,
+            format: request.format,
             shows_output: request.says(&shown) || request.replay.is_some(),
             options: {
                 let random = request.random.option().into_iter();
-                let others = request.without_selection().into_iter().map(quoted);
+                let others = request.without_selection().into_iter();
+                let others = others.map(|word| word.to_string_lossy().into_owned());
                 random.chain(others).collect()
             },
             begun: Instant::now(),
+            chosen: tests,
             ignored,
             not_started: 0,
             results: Vec::new(),
@@ -79,7 +84,7 @@ impl<'t> Report<'t> {
 
     /// A test takes long.
     pub(super) fn slow(&self, test: &Test<'_>) {
-        if !self.json {
+        if self.format == Format::Human {
             let style = AnsiColor::Yellow.on_default().bold();
             let name = test.full_name();
             output::err(format_args!("{style}        SLOW{style:#} {name}\n"));
@@ -93,10 +98,17 @@ impl<'t> Report<'t> {
 
     /// A test has ended.
     pub(super) fn ended(&mut self, test: &'t Test<'t>, outcome: Outcome) {
-        if self.json {
-            output::out(format_args!("{}\n", json::test(test, &outcome)));
-        } else {
-            self.human(test, &outcome);
+        match self.format {
+            Format::Human => self.human(test, &outcome),
+            Format::Json => output::out(format_args!("{}\n", json::test(test, &outcome))),
+            format @ (Format::Short | Format::Github) => {
+                lines::test(
+                    format,
+                    test,
+                    &outcome,
+                    self.replay(test, &outcome).as_deref(),
+                );
+            }
         }
         self.results.push((test, outcome));
     }
@@ -143,24 +155,27 @@ impl<'t> Report<'t> {
             0 => "the first execution, in the default order".to_owned(),
             _ => format!("execution {}", execution + 1),
         };
-        let Some(token) = token else {
+        if token.is_none() {
             return Some(format!(
                 "found in {which}; its process has ended by force, and left nothing to replay\n"
             ));
-        };
-        let options = self.options.iter().chain(&test.binary.selection);
-        let words: Vec<&str> = options
-            .map(String::as_str)
-            .chain(test.name.as_deref())
-            .collect();
-        let mut text = format!(
-            "found in {which}\nreplay: cargo conan test --replay {token} {}\n",
-            words.join(" ")
-        );
+        }
+        let replay = self.replay(test, outcome)?;
+        let mut text = format!("found in {which}\nreplay: {replay}\n");
         if matches!(outcome.exactness, Exactness::Inexact(_)) {
             text.push_str("note: that execution was not exact: a replay may be another one\n");
         }
         Some(text)
+    }
+
+    /// The command that repeats the execution of a test that has failed.
+    fn replay(&self, test: &Test<'_>, outcome: &Outcome) -> Option<String> {
+        let (_, token) = outcome.explored.as_ref()?.failed.as_ref()?;
+        let token = token.as_ref()?;
+        let mut words = vec!["test".to_owned(), "--replay".to_owned(), token.clone()];
+        words.extend(self.options.iter().chain(&test.binary.selection).cloned());
+        words.extend(test.name.clone());
+        Some(conan_protocol::replay::command(&words))
     }
 
     /// True if any test has failed.
@@ -193,13 +208,42 @@ impl<'t> Report<'t> {
     /// The end of the report.
     pub(super) fn totals(&self) {
         let totals = self.sums();
-        if self.json {
-            output::out(format_args!(
-                "{}\n",
-                json::totals(&totals, self.begun.elapsed())
-            ));
-            return;
+        let stopped = self.stopped();
+        match self.format {
+            Format::Human => self.human_totals(&totals, stopped.as_deref()),
+            Format::Json => {
+                let mut totals = json::totals(&totals, self.begun.elapsed());
+                totals["stopped"] = stopped.into();
+                output::out(format_args!("{totals}\n"));
+            }
+            Format::Short => {
+                let Totals {
+                    passed,
+                    failed,
+                    ignored,
+                    ..
+                } = totals;
+                let stopped = stopped.map_or_else(String::new, |text| format!("; {text}"));
+                output::out(format_args!(
+                    "{passed} passed, {failed} failed, {ignored} ignored{stopped}\n"
+                ));
+            }
+            Format::Github => {
+                if let Some(text) = stopped {
+                    output::out(format_args!("::warning::{text}\n"));
+                }
+            }
         }
+    }
+
+    /// Which part of the tests has run, if the command was stopped.
+    fn stopped(&self) -> Option<String> {
+        let run = self.results.len() + self.not_started;
+        (interrupt::must_stop() && run < self.chosen)
+            .then(|| format!("stopped when {run} of {} tests had run", self.chosen))
+    }
+
+    fn human_totals(&self, totals: &Totals, stopped: Option<&str>) {
         let failed: Vec<_> = self
             .results
             .iter()
@@ -208,7 +252,7 @@ impl<'t> Report<'t> {
         let mut text = "------------\n".to_owned();
         let Totals {
             passed, ignored, ..
-        } = totals;
+        } = *totals;
         let run = counted(self.results.len(), "test");
         let style = verdict_style(totals.failed == 0);
         let _ = writeln!(
@@ -244,6 +288,9 @@ impl<'t> Report<'t> {
                 text,
                 "             {executions}, {schedules}; {inexact} not exact. There may be more schedules"
             );
+        }
+        if let Some(stopped) = stopped {
+            let _ = writeln!(text, "             {stopped}");
         }
         output::err(format_args!("{text}"));
         for (test, outcome) in failed {
@@ -286,17 +333,6 @@ fn counted_executions(executions: u64) -> String {
 
 fn counted_of(count: u64, what: &str) -> String {
     counted(usize::try_from(count).unwrap_or(usize::MAX), what)
-}
-
-/// A word as a shell takes it.
-fn quoted(word: &OsStr) -> String {
-    let word = word.to_string_lossy();
-    let is_plain =
-        |character: char| character.is_ascii_alphanumeric() || "-_=+./:,@%".contains(character);
-    if !word.is_empty() && word.chars().all(is_plain) {
-        return word.into_owned();
-    }
-    format!("'{}'", word.replace('\'', "'\\''"))
 }
 
 /// Why a run was not exact, if it was not.
@@ -345,14 +381,20 @@ pub(super) fn why(verdict: &Verdict) -> Option<String> {
         Verdict::Passed => None,
         Verdict::Failed(how) => Some(format!("the test failed: {how}\n")),
         Verdict::Hung(threads) => {
-            let why = if threads.is_alive {
-                "the test hangs: threads only yield or wait for time to pass, and nothing comes of it\n"
-            } else {
-                "the test hangs: every thread is suspended, and nothing is left that could wake one\n"
-            };
-            Some(format!("{why}{}", hang::text(threads)))
+            let why = described_threads(threads);
+            Some(format!("the test hangs: {why}\n{}", hang::text(threads)))
         }
     }
+}
+
+/// Why a test hangs, in a sentence.
+pub(super) fn described_threads(threads: &Hang) -> String {
+    if threads.is_alive {
+        "threads only yield or wait for time to pass, and nothing comes of it"
+    } else {
+        "every thread is suspended, and nothing is left that could wake one"
+    }
+    .to_owned()
 }
 
 /// What the harness says about the one test of its process goes without

@@ -27,7 +27,6 @@ pub(crate) fn runner(words: impl IntoIterator<Item = OsString>) -> Stop<()> {
         ));
     };
     let arguments: Vec<OsString> = words.collect();
-    interrupt::listen()?;
     let status = if is_test(&binary, &arguments) {
         managed(&binary, &arguments)?
     } else {
@@ -38,15 +37,11 @@ pub(crate) fn runner(words: impl IntoIterator<Item = OsString>) -> Stop<()> {
     match status.code() {
         Some(0) => Ok(()),
         Some(code) => process::exit(code),
-        None => {
-            interrupt::let_the_handler_go_first();
-            output::err(format_args!(
-                "{}: {}\n",
-                binary.display(),
-                described(status)
-            ));
-            Err(Exit::TestsFailed)
-        }
+        None => Err(interrupt::unless_stopped(|| {
+            let binary = binary.display();
+            output::err(format_args!("{binary}: {}\n", described(status)));
+            Exit::TestsFailed
+        })),
     }
 }
 

@@ -50,6 +50,8 @@ pub struct Failed {
     pub execution: u64,
     /// What `cargo conan replay` takes.
     pub token: String,
+    /// The command that replays it.
+    pub replay: String,
     /// How often a thread that could go on loses its turn.
     pub preemptions: usize,
     /// How many decisions are not the default.
@@ -142,7 +144,7 @@ impl Display for Explored {
             self.verdict()
         )?;
         if let Finding::Failed(failed) = &self.finding {
-            failed.write(f, self.script.path)?;
+            failed.write(f)?;
         }
         let counts = &self.counts;
         if counts.inexact > 0 {
@@ -162,7 +164,7 @@ impl Display for Explored {
 }
 
 impl Failed {
-    fn write(&self, f: &mut fmt::Formatter<'_>, script: &str) -> fmt::Result {
+    fn write(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.report.errors())?;
         let size = |preemptions: usize, deviations: usize| {
             let preemptions = plural(preemptions as u64, "preemption");
@@ -181,7 +183,7 @@ impl Failed {
             write!(f, "\n{}", self.steps)?;
         }
         if self.is_replayed {
-            writeln!(f, "\nreplay: cargo conan replay {script} {}", self.token)
+            writeln!(f, "\nreplay: {}", self.replay)
         } else {
             writeln!(
                 f,
@@ -206,8 +208,8 @@ impl Display for Replayed {
         if !self.fits {
             writeln!(
                 f,
-                "\nnote: this is not the program that the token is of: it came to other \
-                 decisions, or to other threads at them"
+                "\nnote: the replay took a different path: the code, the script or the options \
+                 are not those with which the token was recorded"
             )?;
         }
         Ok(())

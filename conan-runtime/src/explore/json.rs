@@ -20,6 +20,7 @@ impl Explored {
             Finding::Failed(failed) => json!({
                 "execution": failed.execution,
                 "token": failed.token,
+                "replay": failed.replay,
                 "preemptions": failed.preemptions,
                 "deviations": failed.deviations,
                 "found_preemptions": failed.found_preemptions,

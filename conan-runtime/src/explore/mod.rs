@@ -18,6 +18,6 @@ mod steps;
 pub use explored::{Explored, Failed, Finding, Replayed};
 pub use exploring::{By, Exploring};
 #[cfg(conan_kernel)]
-pub use program::{explore, replay};
+pub use program::{Watch, explore, replay};
 #[cfg(conan_kernel)]
 pub(crate) use steps::Steps;

@@ -10,10 +10,13 @@ use conan_explore::{
     Program, Random, Schedule, Shard, Token, Verdict,
 };
 
+use conan_protocol::replay::{self, SEPARATOR};
+
 use super::explored::{Explored, Failed, Finding, Replayed};
 use super::exploring::{By, Exploring};
 use super::steps::Steps;
 use crate::engine::{Scheduled, with_same_threads};
+use crate::event::{ErrorKind, Failure, Place};
 use crate::hot_spot::{HotSpot, Reached};
 use crate::report::{Report, Verdict as Judged};
 use crate::run::run_on;
@@ -23,22 +26,40 @@ use crate::script::{Script, Sequence};
 /// system does not let a process have any number of them.
 const MOST_ABANDONED: u64 = 10_000;
 
-/// Explores the schedules of a sequence. `watch` is told how far it has come
-/// after each execution.
+/// Is told how far an exploration has come.
+pub trait Watch {
+    /// After each execution.
+    fn executed(&mut self, counts: &Counts);
+
+    /// After the first execution that has failed, counted from 0: its report,
+    /// and the command that replays it. To make its schedule simpler may take
+    /// long.
+    fn has_failed(&mut self, execution: u64, report: &Report, replay: &str);
+}
+
+/// Explores the schedules of a sequence. `replay_options` is what a replay needs
+/// besides the token, as [`OPTIONS`] has it.
+///
+/// [`OPTIONS`]: conan_protocol::replay::OPTIONS
 pub fn explore(
     script: &'static Script,
     sequence: &'static Sequence,
     exploring: &Exploring,
     ticktime: Option<u64>,
-    mut watch: impl FnMut(&Counts),
+    replay_options: &str,
+    watch: &mut dyn Watch,
 ) -> Explored {
     with_same_threads(|| {
-        let program = Sequenced::new(script, sequence, exploring.steps, ticktime);
+        let mut program = Sequenced::new(script, sequence, exploring.steps, ticktime);
+        replay_options.clone_into(&mut program.replay_options);
+        program.watch = Some(RefCell::new(watch));
         let began = Instant::now();
         let limit = exploring.seconds.map(Duration::from_secs_f64);
         let mut explorer = explorer(exploring);
         let exploration = explorer.explore_while(&program, |counts| {
-            watch(counts);
+            if let Some(watch) = &program.watch {
+                watch.borrow_mut().executed(counts);
+            }
             limit.is_none_or(|limit| began.elapsed() < limit)
                 && program.abandoned.get() < MOST_ABANDONED
         });
@@ -70,12 +91,17 @@ pub fn replay(
     script: &'static Script,
     sequence: &'static Sequence,
     token: &str,
+    steps: u64,
     ticktime: Option<u64>,
 ) -> Result<Replayed, String> {
     let token: Token = token
         .parse()
         .map_err(|error| format!("`{token}`: {error}"))?;
-    let steps = Exploring::default().steps;
+    if token.has_hooks() && !conan_kernel::fine::is_present() {
+        let message = "the token was recorded with `--fine`; replay it with the same \
+                       `--fine` and `--instrument` options";
+        return Err(message.to_owned());
+    }
     let program = Sequenced::new(script, sequence, steps, ticktime);
     Ok(with_same_threads(|| program.replay(&token)))
 }
@@ -118,7 +144,7 @@ fn reached(bound: Bound, exploring: &Exploring, is_full: bool) -> String {
     }
 }
 
-fn failed(program: &Sequenced, found: Found<Report>) -> Failed {
+fn failed(program: &Sequenced<'_>, found: Found<Report>) -> Failed {
     let is_replayed = found.shrunk.is_some();
     let (found_preemptions, found_deviations) =
         (found.trace.preemptions(), found.trace.deviations());
@@ -127,7 +153,7 @@ fn failed(program: &Sequenced, found: Found<Report>) -> Failed {
         None => (found.token, found.trace, found.failure),
     };
     let again = program.replay(&token);
-    let (report, steps) = if again.fits && key(&again.report) == key(&report) {
+    let (report, steps) = if again.fits && are_alike(&report, &again.report) {
         (again.report, again.steps)
     } else {
         (report, String::new())
@@ -135,7 +161,8 @@ fn failed(program: &Sequenced, found: Found<Report>) -> Failed {
     Failed {
         report,
         execution: found.execution,
-        token: format!("{}:{token}", program.sequence.name),
+        token: program.named(&token),
+        replay: program.replay_command(&token),
         preemptions: trace.preemptions(),
         deviations: trace.deviations(),
         found_preemptions,
@@ -145,7 +172,7 @@ fn failed(program: &Sequenced, found: Found<Report>) -> Failed {
     }
 }
 
-struct Sequenced {
+struct Sequenced<'w> {
     script: &'static Script,
     sequence: &'static Sequence,
     steps: u64,
@@ -154,9 +181,12 @@ struct Sequenced {
     abandoned: Cell<u64>,
     /// The hot spots of `#sometimes` that were reached.
     reached: RefCell<BTreeSet<&'static str>>,
+    /// What a replay needs besides the token.
+    replay_options: String,
+    watch: Option<RefCell<&'w mut dyn Watch>>,
 }
 
-impl Sequenced {
+impl Sequenced<'_> {
     fn new(
         script: &'static Script,
         sequence: &'static Sequence,
@@ -170,7 +200,27 @@ impl Sequenced {
             ticktime,
             abandoned: Cell::new(0),
             reached: RefCell::default(),
+            replay_options: String::new(),
+            watch: None,
         }
+    }
+
+    /// The token with the sequence's name, as `cargo conan replay` takes it.
+    fn named(&self, token: &Token) -> String {
+        format!("{}:{token}", self.sequence.name)
+    }
+
+    /// The command that replays an execution.
+    fn replay_command(&self, token: &Token) -> String {
+        let mut options = vec![self.replay_options.clone()];
+        if self.steps != Exploring::default().steps {
+            options.extend(["--steps".to_owned(), self.steps.to_string()]);
+        }
+        if let Some(ticktime) = self.ticktime {
+            options.extend(["--ticktime".to_owned(), ticktime.to_string()]);
+        }
+        let options = options.join(&SEPARATOR.to_string());
+        replay::of_script(self.script.path, &self.named(token), &options)
     }
 
     /// The hot spots that no execution has reached, and one should have.
@@ -215,13 +265,30 @@ impl Sequenced {
     }
 }
 
-/// What makes two failures the same: the kind and the place of the first error.
-fn key(report: &Report) -> Option<(&'static str, crate::event::Place)> {
-    let first = report.failures.first()?;
-    Some((first.kind.name(), first.place))
+/// What makes two errors the same: their kind, the place in the script, and the
+/// place in the code where the thread panicked or is blocked.
+fn key(failure: &Failure) -> (ErrorKind, Place, Option<&str>) {
+    let is_place = |note: &&String| {
+        let places = ["panicked at ", "blocked at "];
+        places.iter().any(|place| note.starts_with(place))
+    };
+    let place = failure.notes.iter().find(is_place);
+    (failure.kind, failure.place, place.map(String::as_str))
 }
 
-impl Program for Sequenced {
+/// True if two executions have failed for the same reason, as far as the reports
+/// tell: the first error is the same, and the second execution has none that
+/// the first one has not.
+fn are_alike(one: &Report, other: &Report) -> bool {
+    let known: Vec<_> = one.failures.iter().map(key).collect();
+    let mut others = other.failures.iter().map(key);
+    match (known.first(), others.next()) {
+        (Some(one), Some(other)) => *one == other && others.all(|error| known.contains(&error)),
+        (one, other) => one.is_none() && other.is_none(),
+    }
+}
+
+impl Program for Sequenced<'_> {
     type Failure = Report;
 
     fn execute(&self, schedule: Schedule) -> Verdict<Report> {
@@ -229,7 +296,14 @@ impl Program for Sequenced {
     }
 
     fn are_alike(&self, one: &Report, other: &Report) -> bool {
-        key(one) == key(other)
+        are_alike(one, other)
+    }
+
+    fn has_failed(&self, report: &Report, execution: u64, token: &Token) {
+        if let Some(watch) = &self.watch {
+            let replay = self.replay_command(token);
+            watch.borrow_mut().has_failed(execution, report, &replay);
+        }
     }
 }
 
@@ -246,14 +320,14 @@ fn judged(report: Report, has_passed: impl FnOnce(Report)) -> Verdict<Report> {
 }
 
 /// The same program, for a replay whose report is wanted in any case.
-struct Noting<'p> {
-    program: &'p Sequenced,
+struct Noting<'p, 'w> {
+    program: &'p Sequenced<'w>,
     steps: Arc<Steps>,
     /// The report of the last execution, if it has passed.
     passed: RefCell<Option<Report>>,
 }
 
-impl Program for Noting<'_> {
+impl Program for Noting<'_, '_> {
     type Failure = Report;
 
     fn execute(&self, schedule: Schedule) -> Verdict<Report> {
@@ -264,6 +338,6 @@ impl Program for Noting<'_> {
     }
 
     fn are_alike(&self, one: &Report, other: &Report) -> bool {
-        key(one) == key(other)
+        are_alike(one, other)
     }
 }
