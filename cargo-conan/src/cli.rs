@@ -26,6 +26,8 @@ enum Cargo {
 enum Command {
     /// Write a starter script and the test file that includes it
     New {
+        #[command(flatten)]
+        format: FormatArg,
         /// The script's name: a Rust identifier
         name: String,
     },
@@ -36,11 +38,15 @@ enum Command {
         /// Change nothing; exit with 1 if a script is not formatted
         #[arg(long)]
         check: bool,
+        #[command(flatten)]
+        format: FormatArg,
         /// Scripts and folders of scripts [default: the current folder]
         paths: Vec<PathBuf>,
     },
     /// Print the generated driver of a script
     Expand {
+        #[command(flatten)]
+        format: FormatArg,
         /// The script
         file: PathBuf,
     },
@@ -86,14 +92,26 @@ enum Command {
     Mutate(MutateArgs),
     /// Count conditions, sequences, test cases and lines
     Stats {
+        #[command(flatten)]
+        format: FormatArg,
         /// Scripts and folders of scripts [default: the current folder]
         paths: Vec<PathBuf>,
     },
     /// Explain a diagnostic, such as CN001
     Explain {
+        #[command(flatten)]
+        format: FormatArg,
         /// The code
         code: String,
     },
+}
+
+/// `--message-format`
+#[derive(Args)]
+pub(crate) struct FormatArg {
+    /// How to print what the command has to say
+    #[arg(long, value_enum, default_value_t = Format::Human)]
+    message_format: Format,
 }
 
 /// `check`
@@ -336,10 +354,14 @@ fn print(answer: &clap::Error) -> Stop<()> {
 
 fn execute(command: Command) -> Stop<()> {
     match command {
-        Command::New { name } => new::new(&name),
+        Command::New { format, name } => new::new(&name, format.message_format),
         Command::Check(args) => check::check(&args),
-        Command::Fmt { check, paths } => fmt::fmt(check, &paths),
-        Command::Expand { file } => expand::expand(&file),
+        Command::Fmt {
+            check,
+            format,
+            paths,
+        } => fmt::fmt(check, &paths, format.message_format),
+        Command::Expand { format, file } => expand::expand(&file, format.message_format),
         Command::Run(args) => run::run(&args),
         Command::Explore(args) => explore::explore(&args),
         Command::Replay(args) => explore::replay(&args),
@@ -347,8 +369,8 @@ fn execute(command: Command) -> Stop<()> {
         Command::Test { words: _ } => test::test(words_as_they_are()),
         Command::Runner { words: _ } => test::runner(words_as_they_are()),
         Command::Mutate(args) => mutate::mutate(&args),
-        Command::Stats { paths } => stats::stats(&paths),
-        Command::Explain { code } => explain::explain(&code),
+        Command::Stats { format, paths } => stats::stats(&paths, format.message_format),
+        Command::Explain { format, code } => explain::explain(&code, format.message_format),
     }
 }
 

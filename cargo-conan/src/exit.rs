@@ -3,6 +3,8 @@
 use std::fmt::Display;
 use std::process::ExitCode;
 
+use crate::run::interrupt;
+
 /// The exit code of a command.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Exit {
@@ -34,8 +36,12 @@ impl From<Exit> for ExitCode {
 /// Why a command stopped: what was printed already says what is wrong.
 pub(crate) type Stop<T> = Result<T, Exit>;
 
-/// Prints an error that is not about a place in a script.
+/// Prints an error that is not about a place in a script. After an interruption
+/// it prints nothing: what fails then fails because child processes were ended.
 pub(crate) fn error(message: impl Display) -> Exit {
+    if interrupt::is_interrupted() {
+        return Exit::Interrupted;
+    }
     let style = anstyle::AnsiColor::Red.on_default().bold();
     crate::output::err(format_args!("{style}error{style:#}: {message}\n"));
     Exit::Wrong

@@ -4,17 +4,23 @@ use std::path::{Path, PathBuf};
 
 use conan_codegen::Origin;
 use conan_lang::Parsed;
+use serde_json::json;
 
 use crate::cli::Format;
 use crate::exit::{Stop, error};
 use crate::{check, output};
 
 /// Prints the generated driver of a script.
-pub(crate) fn expand(file: &PathBuf) -> Stop<()> {
-    let scripts = check::checked(std::slice::from_ref(file), Format::Human)?;
+pub(crate) fn expand(file: &PathBuf, format: Format) -> Stop<()> {
+    let scripts = check::checked(std::slice::from_ref(file), format)?;
     for parsed in &scripts {
         let driver = driver(parsed, file)?;
-        output::out(format_args!("{driver}"));
+        if format == Format::Json {
+            let object = json!({ "file": parsed.source.name(), "driver": driver });
+            output::out(format_args!("{object}\n"));
+        } else {
+            output::out(format_args!("{driver}"));
+        }
     }
     Ok(())
 }

@@ -3,14 +3,18 @@
 use std::fs;
 use std::path::PathBuf;
 
+use serde_json::json;
+
+use crate::cli::Format;
 use crate::exit::{Exit, Stop};
+use crate::github::{self, Level, Location};
 use crate::{check, files, output};
 
 /// Formats scripts, or says which are not formatted.
-pub(crate) fn fmt(check_only: bool, paths: &[PathBuf]) -> Stop<()> {
+pub(crate) fn fmt(check_only: bool, paths: &[PathBuf], format: Format) -> Stop<()> {
     let mut worst = Ok(());
     for path in files::scripts(paths)? {
-        let exit = one(check_only, &path);
+        let exit = one(check_only, &path, format);
         if let Err(exit) = exit {
             worst = Err(worst.err().map_or(exit, |old: Exit| old.max(exit)));
         }
@@ -18,7 +22,7 @@ pub(crate) fn fmt(check_only: bool, paths: &[PathBuf]) -> Stop<()> {
     worst
 }
 
-fn one(check_only: bool, path: &PathBuf) -> Stop<()> {
+fn one(check_only: bool, path: &PathBuf, format: Format) -> Stop<()> {
     let parsed = files::parse(path)?;
     let formatted = match conan_lang::format(&parsed) {
         Ok(formatted) => formatted,
@@ -28,7 +32,7 @@ fn one(check_only: bool, path: &PathBuf) -> Stop<()> {
                 diagnostics,
                 ..parsed
             };
-            check::print(&parsed, crate::cli::Format::Human);
+            check::print(&parsed, format);
             return Err(Exit::Wrong);
         }
     };
@@ -45,7 +49,24 @@ fn one(check_only: bool, path: &PathBuf) -> Stop<()> {
             .map(|(_, line)| line)
             .next();
         let line = line.unwrap_or(parsed.source.line_count().max(1));
-        output::out(format_args!("{}:{line}: not formatted\n", path.display()));
+        let file = path.display().to_string();
+        match format {
+            Format::Human | Format::Short => {
+                output::out(format_args!("{file}:{line}: not formatted\n"));
+            }
+            Format::Json => output::out(format_args!(
+                "{}\n",
+                json!({ "file": file, "line": line, "message": "not formatted" })
+            )),
+            Format::Github => {
+                let place = Location {
+                    file: &file,
+                    line: line as u64,
+                    column: None,
+                };
+                github::annotate(Level::Error, Some(&place), "fmt", "not formatted");
+            }
+        }
         return Err(Exit::Failed);
     }
     files::replace(path, &formatted).map_err(|failure| files::cannot_write(path, &failure))

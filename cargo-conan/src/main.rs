@@ -11,6 +11,7 @@ mod explore;
 mod files;
 mod fine;
 mod fmt;
+mod github;
 mod includes;
 mod mutate;
 mod new;

@@ -3,13 +3,17 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use serde_json::json;
+
+use crate::cli::Format;
 use crate::exit::{Stop, error};
 use crate::files;
+use crate::github::{self, Level, Location};
 use crate::output;
 use crate::package::Workspace;
 
 /// Writes a starter script and the test file that includes it.
-pub(crate) fn new(name: &str) -> Stop<()> {
+pub(crate) fn new(name: &str, format: Format) -> Stop<()> {
     if syn::parse_str::<syn::Ident>(name).is_err() {
         return Err(error(format_args!(
             "`{name}` cannot name a test: it is no Rust identifier"
@@ -39,24 +43,51 @@ pub(crate) fn new(name: &str) -> Stop<()> {
         let _ = fs::remove_file(root.join(&script));
         return Err(exit);
     }
-    output::out(format_args!(
-        "wrote {} and {}\n",
-        script.display(),
-        test.display()
-    ));
+    let run = format!("cargo test --test {name}");
     let has_it = package
         .0
         .dependencies
         .iter()
         .any(|dep| dep.name == "conan-test");
-    if !has_it {
-        output::out(format_args!(
-            "conan-test is not among the dev-dependencies yet; the README says how to add it\n"
-        ));
+    let (script, test) = (script.display().to_string(), test.display().to_string());
+    match format {
+        Format::Human => {
+            output::out(format_args!("wrote {script} and {test}\n"));
+            if !has_it {
+                output::out(format_args!("{MISSING}\n"));
+            }
+            output::out(format_args!("run it: {run}\n"));
+        }
+        Format::Json => output::out(format_args!(
+            "{}\n",
+            json!({ "script": script, "test": test, "run": run, "has_conan_test": has_it })
+        )),
+        Format::Short => {
+            output::out(format_args!("{script}: written\n{test}: written\n"));
+            if !has_it {
+                output::out(format_args!("Cargo.toml: {MISSING}\n"));
+            }
+        }
+        Format::Github => {
+            for file in [&script, &test] {
+                let place = Location {
+                    file,
+                    line: 1,
+                    column: None,
+                };
+                github::annotate(Level::Notice, Some(&place), "", "written");
+            }
+            if !has_it {
+                github::annotate(Level::Warning, None, "", MISSING);
+            }
+        }
     }
-    output::out(format_args!("run it: cargo test --test {name}\n"));
     Ok(())
 }
+
+/// What a package needs before the test compiles.
+const MISSING: &str =
+    "conan-test is not among the dev-dependencies yet; the README says how to add it";
 
 fn write(root: &Path, path: &Path, content: &str) -> Stop<()> {
     let target = root.join(path);

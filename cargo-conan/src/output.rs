@@ -6,7 +6,7 @@
 
 use std::fmt::Arguments;
 use std::io::{ErrorKind, Write};
-use std::sync::atomic::{AtomicU8, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU8, Ordering};
 
 use crate::exit::error;
 
@@ -24,13 +24,46 @@ pub(crate) enum Output {
 
 static STATE: AtomicU8 = AtomicU8::new(Output::Open as u8);
 
+/// True if the command prints its results to standard output, and so has no
+/// reason to go on without a reader.
+static HAS_RESULTS: AtomicBool = AtomicBool::new(false);
+
+/// Says that the command prints its results to standard output: it stops as soon
+/// as the reader has gone, even while it prints nothing.
+pub(crate) fn has_results() {
+    HAS_RESULTS.store(true, Ordering::SeqCst);
+}
+
 /// The state of standard output.
 pub(crate) fn state() -> Output {
+    if HAS_RESULTS.load(Ordering::SeqCst) && is_reader_gone() {
+        // Not in place of a failure.
+        let (open, closed) = (Output::Open as u8, Output::Closed as u8);
+        let _ = STATE.compare_exchange(open, closed, Ordering::SeqCst, Ordering::SeqCst);
+    }
     match STATE.load(Ordering::SeqCst) {
         0 => Output::Open,
         1 => Output::Closed,
         _ => Output::Failed,
     }
+}
+
+/// True if standard output is a pipe or a socket whose other end was closed.
+#[cfg(unix)]
+fn is_reader_gone() -> bool {
+    use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
+    use std::os::fd::AsFd;
+    let stdout = std::io::stdout();
+    // Errors are told without being asked for.
+    let mut asked = [PollFd::new(stdout.as_fd(), PollFlags::empty())];
+    let looked = poll(&mut asked, PollTimeout::ZERO);
+    let told = asked[0].revents().unwrap_or(PollFlags::empty());
+    looked.is_ok() && told.contains(PollFlags::POLLERR)
+}
+
+#[cfg(not(unix))]
+fn is_reader_gone() -> bool {
+    false
 }
 
 /// Prints to standard output. After a failure it does nothing: commands that

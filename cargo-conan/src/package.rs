@@ -1,8 +1,11 @@
 //! The cargo workspace around a script.
 
 use std::path::{Path, PathBuf};
+use std::process::Stdio;
 
 use cargo_metadata::{Metadata, MetadataCommand};
+
+use crate::run::interrupt::{self, Group};
 
 /// A workspace as cargo describes it.
 #[derive(Debug)]
@@ -25,7 +28,7 @@ impl Workspace {
         };
         let mut command = MetadataCommand::new();
         command.current_dir(folder).no_deps();
-        match command.exec() {
+        match metadata(&command) {
             Ok(metadata) => Ok(Self { metadata }),
             Err(cargo_metadata::Error::CargoMetadata { stderr }) => Err(stderr.trim().to_owned()),
             Err(other) => Err(other.to_string()),
@@ -58,6 +61,23 @@ impl Workspace {
         let settings = self.metadata.workspace_metadata.get("conan")?;
         self.package(settings.get("package")?.as_str()?)
     }
+}
+
+/// Asks cargo about a workspace. The process ends when this one does.
+pub(crate) fn metadata(command: &MetadataCommand) -> Result<Metadata, cargo_metadata::Error> {
+    let mut command = command.cargo_command();
+    command
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped());
+    let output = interrupt::start(&mut command, Group::Own)?.output()?;
+    if !output.status.success() {
+        let stderr = String::from_utf8_lossy(&output.stderr).into_owned();
+        return Err(cargo_metadata::Error::CargoMetadata { stderr });
+    }
+    let stdout = str::from_utf8(&output.stdout)?;
+    let object = stdout.lines().find(|line| line.starts_with('{'));
+    MetadataCommand::parse(object.ok_or(cargo_metadata::Error::NoJson)?)
 }
 
 impl<'w> Package<'w> {

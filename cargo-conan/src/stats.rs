@@ -2,8 +2,11 @@
 
 use std::path::PathBuf;
 
+use serde_json::{Map, Value, json};
+
 use crate::cli::Format;
 use crate::exit::Stop;
+use crate::github::{self, Level};
 use crate::{check, expand, files, output};
 
 /// One row of the table.
@@ -11,6 +14,39 @@ use crate::{check, expand, files, output};
 struct Row {
     script: String,
     numbers: [u64; 5],
+}
+
+/// The names of the numbers, in `json` and in lines.
+const NAMES: [&str; 5] = [
+    "conditions",
+    "sequences",
+    "test_cases",
+    "script_lines",
+    "driver_lines",
+];
+
+impl Row {
+    fn print_line(&self, format: Format) {
+        let Self { script, numbers } = self;
+        let pairs = NAMES.iter().zip(numbers);
+        if format == Format::Json {
+            let pairs = pairs.map(|(name, number)| ((*name).to_owned(), json!(number)));
+            let mut object: Map<String, Value> = pairs.collect();
+            object.insert("script".to_owned(), json!(script));
+            output::out(format_args!("{}\n", Value::Object(object)));
+            return;
+        }
+        let words: Vec<_> = pairs
+            .map(|(name, number)| format!("{number} {}", name.replace('_', " ")))
+            .collect();
+        let words = words.join(", ");
+        if format == Format::Github {
+            let message = format!("{script}: {words}");
+            github::annotate(Level::Notice, None, "stats", &message);
+        } else {
+            output::out(format_args!("{script}: {words}\n"));
+        }
+    }
 }
 
 const HEADINGS: [&str; 5] = [
@@ -22,9 +58,9 @@ const HEADINGS: [&str; 5] = [
 ];
 
 /// Counts conditions, sequences, test cases and lines.
-pub(crate) fn stats(paths: &[PathBuf]) -> Stop<()> {
+pub(crate) fn stats(paths: &[PathBuf], format: Format) -> Stop<()> {
     let paths = files::scripts(paths)?;
-    let scripts = check::checked(&paths, Format::Human)?;
+    let scripts = check::checked(&paths, format)?;
     let mut rows = Vec::new();
     let mut total = Row {
         script: "total".to_owned(),
@@ -50,7 +86,10 @@ pub(crate) fn stats(paths: &[PathBuf]) -> Stop<()> {
     if rows.len() > 1 {
         rows.push(total);
     }
-    print(&rows);
+    match format {
+        Format::Human => print(&rows),
+        format => rows.iter().for_each(|row| row.print_line(format)),
+    }
     Ok(())
 }
 

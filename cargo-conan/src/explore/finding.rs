@@ -4,6 +4,11 @@ use std::collections::BTreeSet;
 
 use serde_json::{Value, json};
 
+use crate::cli::Format;
+use crate::github::{self, Level, Location};
+use crate::output;
+use crate::run::reports;
+
 /// What was found out about one sequence.
 #[derive(Debug, Clone)]
 pub(super) struct Finding {
@@ -168,6 +173,32 @@ impl Finding {
             "bound reached"
         } else {
             "exhausted"
+        }
+    }
+
+    /// A line for the sequence, and one for each error of an execution that has
+    /// failed.
+    pub(super) fn print_lines(&self, format: Format) {
+        reports::lines(format, &self.value);
+        let text = self.text();
+        let verdict = text.lines().next().unwrap_or_default();
+        let replay = self.value["failure"]["replay"].as_str();
+        let replay = replay.map_or_else(String::new, |command| format!("; replay: {command}"));
+        let message = format!("{verdict}{replay}");
+        if format == Format::Github {
+            let place = Location {
+                file: self.value["script"].as_str().unwrap_or_default(),
+                line: self.value["line"].as_u64().unwrap_or(1),
+                column: None,
+            };
+            let level = if self.has_failed() {
+                Level::Error
+            } else {
+                Level::Notice
+            };
+            github::annotate(level, Some(&place), "explore", &message);
+        } else {
+            output::out(format_args!("{message}\n"));
         }
     }
 

@@ -4,6 +4,7 @@
 use serde_json::{Value, json};
 
 use crate::cli::Format;
+use crate::github::{self, Level};
 use crate::output;
 
 /// A sequence that was not explored to its end.
@@ -53,7 +54,7 @@ impl Unfinished {
             Format::Json => output::out(format_args!("{}\n", self.json())),
             Format::Human => output::out(format_args!("\n{}", self.text())),
             Format::Short => output::out(format_args!("{}\n", self.line())),
-            Format::Github => output::out(format_args!("::warning::{}\n", self.line())),
+            Format::Github => github::annotate(Level::Warning, None, "", &self.line()),
         }
     }
 

@@ -17,11 +17,12 @@ use crate::cli::MutateArgs;
 use crate::exit::{Exit, Stop};
 use crate::package::Workspace;
 use crate::run::interrupt;
-use crate::{check, files, run};
+use crate::{check, files, output, run};
 
 /// Runs scripts against the mutants of the components that they test.
 pub(crate) fn mutate(args: &MutateArgs) -> Stop<()> {
     interrupt::will_report();
+    output::has_results();
     let paths = files::scripts(&args.files)?;
     let scripts = check::checked(&paths, args.message_format)?;
     let workspace = run::workspace_of(&paths[0], args.package.as_deref())?;

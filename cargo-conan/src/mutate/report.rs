@@ -11,6 +11,7 @@ use super::table::{self, Counts};
 use super::verdict::Verdict;
 use crate::cli::Format;
 use crate::exit::{Exit, error};
+use crate::github::{self, Level, Location};
 use crate::output;
 use crate::run::interrupt;
 
@@ -172,7 +173,7 @@ impl Report {
         let message = format!("stopped when {tried} of {all} mutants were tried");
         match self.format {
             Format::Json => output::out(format_args!("{}\n", json!({ "stopped": message }))),
-            Format::Github => output::out(format_args!("::warning::{message}\n")),
+            Format::Github => github::annotate(Level::Warning, None, "", &message),
             Format::Human | Format::Short => output::out(format_args!("{message}\n")),
         }
         interrupt::exit(self.end() == Exit::Failed)
@@ -201,7 +202,11 @@ impl Report {
                 output::out(format_args!("{table}score: {}\n", total.score()));
             }
             Format::Short => output::out(format_args!("score: {}\n", total.score())),
-            Format::Human | Format::Github => {}
+            Format::Github => {
+                let message = format!("score: {}", total.score());
+                github::annotate(Level::Notice, None, "mutate", &message);
+            }
+            Format::Human => {}
         }
         let mutants = crate::check::counted(total.generated(), "mutant");
         output::err(format_args!("tried {mutants} in {seconds:.1} s\n"));
@@ -228,10 +233,13 @@ fn lines(done: &Done, format: Format) {
     } = done;
     let (line, column, id) = (mutant.line, mutant.column, mutant.id());
     if format == Format::Github {
-        let words = words.replace('%', "%25");
-        output::out(format_args!(
-            "::error file={file},line={line},col={column},title=surviving mutant::{id}: {words}\n"
-        ));
+        let place = Location {
+            file,
+            line: line as u64,
+            column: Some(column as u64),
+        };
+        let message = format!("{id}: {words}");
+        github::annotate(Level::Error, Some(&place), "surviving mutant", &message);
     } else {
         output::out(format_args!(
             "{file}:{line}:{column}: survived: {id}: {words}\n"

@@ -16,11 +16,12 @@ use crate::cli::RunArgs;
 use crate::exit::{Exit, Stop, error};
 use crate::includes::Includes;
 use crate::package::{Package, Workspace};
-use crate::{check, files};
+use crate::{check, files, output};
 
 /// Runs scripts and reports.
 pub(crate) fn run(args: &RunArgs) -> Stop<()> {
     interrupt::will_report();
+    output::has_results();
     let paths = files::scripts(&args.files)?;
     let scripts = check::checked(&paths, args.message_format)?;
     let sequences: usize = scripts

@@ -3,6 +3,7 @@
 use serde_json::{Value, json};
 
 use crate::cli::Format;
+use crate::github::{self, Level, Location};
 use crate::output;
 
 /// Prints reports and adds them up.
@@ -100,7 +101,7 @@ impl Printer {
         );
         match self.format {
             Format::Json => output::out(format_args!("{}\n", json!({ "broken_off": message }))),
-            Format::Github => output::out(format_args!("::error::{message}\n")),
+            Format::Github => github::annotate(Level::Error, None, "", &message),
             Format::Human | Format::Short => {
                 crate::exit::error(message);
             }
@@ -115,7 +116,7 @@ impl Printer {
         );
         match self.format {
             Format::Json => output::out(format_args!("{}\n", json!({ "stopped": message }))),
-            Format::Github => output::out(format_args!("::warning::{message}\n")),
+            Format::Github => github::annotate(Level::Warning, None, "", &message),
             Format::Human | Format::Short => output::out(format_args!("{message}\n")),
         }
     }
@@ -160,10 +161,13 @@ pub(crate) fn lines(format: Format, report: &Value) {
         }
         let kind = text(&error["kind"]);
         if format == Format::Github {
-            let message = message.replace('%', "%25").replace('\n', "%0A");
-            output::out(format_args!(
-                "::error file={script},line={line},col={column},title={kind} error::{message}\n"
-            ));
+            let place = Location {
+                file: script,
+                line: line.as_u64().unwrap_or(1),
+                column: column.as_u64(),
+            };
+            let title = format!("{kind} error");
+            github::annotate(Level::Error, Some(&place), &title, &message);
         } else {
             let message = message.replace('\n', " ");
             output::out(format_args!(

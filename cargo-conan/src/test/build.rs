@@ -11,6 +11,7 @@ use cargo_metadata::{Artifact, Message, Metadata, MetadataCommand, Package, Targ
 
 use super::args::Request;
 use crate::exit::{Exit, Stop, error};
+use crate::package;
 use crate::run::interrupt::{self, Group};
 
 /// What cargo has built.
@@ -131,7 +132,7 @@ fn metadata(request: &Request) -> Stop<Metadata> {
             command.manifest_path(path);
         }
     }
-    let mut metadata = command.exec().map_err(error)?;
+    let mut metadata = package::metadata(&command).map_err(error)?;
     let mut words = request.cargo.iter();
     while let Some(word) = words.next() {
         let word = word.to_string_lossy();

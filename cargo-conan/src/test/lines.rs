@@ -7,6 +7,7 @@ use super::hang;
 use super::list::Test;
 use super::report::{described_threads, not_exact};
 use crate::cli::Format;
+use crate::github::{self, Level, Location};
 use crate::output;
 
 /// One test: every test has a line in `short`, and an annotation if it did not
@@ -33,13 +34,13 @@ pub(super) fn test(format: Format, test: &Test<'_>, outcome: &Outcome, replay: O
         let _ = write!(message, "; replay: {replay}");
     }
     if format == Format::Github {
-        let place =
-            place.map(|(file, line, column)| format!("file={file},line={line},col={column},"));
-        let place = place.unwrap_or_default();
-        let message = message.replace('%', "%25").replace('\n', "%0A");
-        output::out(format_args!(
-            "::error {place}title=test {word}::{message}\n"
-        ));
+        let place = place.as_ref().map(|(file, line, column)| Location {
+            file,
+            line: (*line).into(),
+            column: Some((*column).into()),
+        });
+        let title = format!("test {word}");
+        github::annotate(Level::Error, place.as_ref(), &title, &message);
     } else {
         let place = place.map(|(file, line, column)| format!("{file}:{line}:{column}: "));
         let place = place.unwrap_or_default();

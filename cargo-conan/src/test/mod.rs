@@ -41,8 +41,8 @@ pub(crate) use runner::runner;
 
 use crate::cli::Format;
 use crate::exit::{Exit, Stop, error};
-use crate::files;
 use crate::run::interrupt::{self, Group};
+use crate::{files, output};
 
 /// A test that takes longer is mentioned while it runs.
 const SLOW: Duration = Duration::from_secs(10);
@@ -51,6 +51,9 @@ const SLOW: Duration = Duration::from_secs(10);
 pub(crate) fn test(words: impl IntoIterator<Item = OsString>) -> Stop<()> {
     let request = Request::parse(words)?;
     interrupt::will_report();
+    if request.format != Format::Human {
+        output::has_results();
+    }
     if request.extent == Extent::OnlyDoc {
         return doc_tests(&request);
     }
@@ -90,7 +93,8 @@ fn run_all(request: &Request, built: &Built, library: Option<&Library>) -> Stop<
         let test = replay::choose(tests, request)?;
         let mut report = Report::new(request, 1, 1, 0);
         replay::replay(&test, token, library, &mut report)?;
-        return finished(request, &report, &[]);
+        let failed = finished(request, &report, &[])?;
+        return replay::has_fitted(&report).map(|()| failed);
     }
     let only_ignored = request.says(&["--ignored"]);
     let with_ignored = only_ignored || request.says(&["--include-ignored"]);

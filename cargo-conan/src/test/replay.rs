@@ -5,7 +5,7 @@ use super::execute::{Executor, Wish};
 use super::library::Library;
 use super::list::Test;
 use super::report::Report;
-use crate::exit::{Stop, error};
+use crate::exit::{Exit, Stop, error};
 
 /// The test that is meant: the one of this very name, or the only one whose
 /// name contains it.
@@ -26,6 +26,19 @@ pub(super) fn choose<'t>(tests: Vec<Test<'t>>, request: &Request) -> Stop<Test<'
             other.full_name()
         ))),
     }
+}
+
+/// An error if the replay took another path than the execution of the token.
+pub(super) fn has_fitted(report: &Report<'_>) -> Stop<()> {
+    let scheduled = report.results.iter().find_map(|it| it.1.scheduled.as_ref());
+    if scheduled.is_some_and(|scheduled| !scheduled.fits) {
+        error(
+            "the replay took a different path: the test, its package or the options are not \
+             those with which the token was recorded",
+        );
+        return Err(Exit::Undecided);
+    }
+    Ok(())
 }
 
 /// Runs it, and reports with all output.

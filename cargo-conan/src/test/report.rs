@@ -12,6 +12,7 @@ use super::list::Test;
 use super::{hang, json, lines};
 use crate::check::counted;
 use crate::cli::Format;
+use crate::github::{self, Level};
 use crate::output;
 use crate::run::interrupt;
 
@@ -140,16 +141,6 @@ impl<'t> Report<'t> {
     /// How to see a failure again, if that took some finding; or that this is
     /// not what was to be seen again.
     fn found(&self, test: &Test<'_>, outcome: &Outcome) -> Option<String> {
-        if outcome
-            .scheduled
-            .as_ref()
-            .is_some_and(|scheduled| !scheduled.fits)
-        {
-            return Some(
-                "note: this is not the test that the token is of: it came to other points than those at which the decisions were taken\n"
-                    .to_owned(),
-            );
-        }
         let (execution, token) = outcome.explored.as_ref()?.failed.as_ref()?;
         let which = match execution {
             0 => "the first execution, in the default order".to_owned(),
@@ -230,7 +221,7 @@ impl<'t> Report<'t> {
             }
             Format::Github => {
                 if let Some(text) = stopped {
-                    output::out(format_args!("::warning::{text}\n"));
+                    github::annotate(Level::Warning, None, "", &text);
                 }
             }
         }

@@ -234,10 +234,11 @@ fn a_token_of_another_test_is_noticed() {
     let token = token.as_str().expect("it was found");
     let replay = |words: &[&str]| scratch.conan().args(["test", "--lib"]).args(words).ran();
     replay(&["--replay", token, "right_in_every_order"])
-        .says("this is not the test that the token is of");
+        .exits_with(4)
+        .says("the replay took a different path");
     replay(&["--replay", "random:0:1:00000000", "right_in_every_order"])
-        .exits_with(0)
-        .says("this is not the test that the token is of");
+        .exits_with(4)
+        .says("the replay took a different path");
     replay(&["--replay", "nonsense", "right_in_every_order"])
         .exits_with(2)
         .says("`nonsense`: ");
