@@ -70,6 +70,19 @@ const WITH_VALUE: [&str; 18] = [
     "--config",
 ];
 
+/// Options of `cargo conan explore` that people look for here. Cargo would
+/// answer with its own usage.
+const OF_EXPLORE: [&str; 8] = [
+    "--fine",
+    "--instrument",
+    "--seconds",
+    "--preemptions",
+    "--depth",
+    "--spurious",
+    "--steps",
+    "--shard",
+];
+
 /// Options that choose packages.
 const PACKAGES: [&str; 5] = ["-p", "--package", "--exclude", "--workspace", "--all"];
 
@@ -126,6 +139,12 @@ impl Request {
                 "--replay" => {
                     let token = value_of(name, value, &mut words)?;
                     request.replay = Some(token.to_string_lossy().into_owned());
+                }
+                _ if OF_EXPLORE.contains(&name) => {
+                    return Err(error(format_args!(
+                        "`{name}` is an option of `cargo conan explore`, which runs scripts; \
+                         `cargo conan test` does not have it"
+                    )));
                 }
                 "--doc" => request.extent = Extent::OnlyDoc,
                 "--no-run" => request.extent = Extent::NoRun,
@@ -361,6 +380,8 @@ mod tests {
             "--executions 1 --replay AQ",
             "--executions 1 --clock wall",
             "--replay AQ --doc",
+            "--fine",
+            "--executions 5 --depth=3",
         ];
         for line in wrong {
             let words = line.split_whitespace().map(OsString::from);

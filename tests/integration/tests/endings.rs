@@ -46,6 +46,16 @@ pub fn spins() {
     }
 }
 
+/// Is wrong at first. Later calls in the same process are endless.
+pub fn is_wrong_once() -> bool {
+    use std::sync::atomic::{AtomicBool, Ordering};
+    static WAS_CALLED: AtomicBool = AtomicBool::new(false);
+    if WAS_CALLED.swap(true, Ordering::SeqCst) {
+        spins();
+    }
+    true
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -70,7 +80,7 @@ const TOP: &str = "
 #cut r Register::default()
 
 #top
-    use CRATE::{Register, spins};
+    use CRATE::{Register, is_wrong_once, spins};
 #end
 ";
 
@@ -114,6 +124,15 @@ const SPINS: &str = "
 #end
 ";
 
+/// The schedule of its failure is made simpler for ever.
+const ONCE: &str = "
+#begin is_once
+    #tick
+        #thread <a> #valueCheck is_wrong_once() # false #end #end
+    #end
+#end
+";
+
 fn scratch(name: &str) -> Scratch {
     let scratch = Scratch::new(name);
     scratch.write("src/lib.rs", LIBRARY);
@@ -121,6 +140,7 @@ fn scratch(name: &str) -> Scratch {
     scratch.write("right.conan", &(TOP.to_owned() + RIGHT));
     scratch.write("wrong.conan", &(TOP.to_owned() + WRONG));
     scratch.write("endless.conan", &(TOP.to_owned() + WRONG + SPINS));
+    scratch.write("once.conan", &(TOP.to_owned() + ONCE));
     scratch.write("ugly.conan", &(TOP.to_owned() + WRONG).replace("    ", ""));
     scratch.write("broken.conan", "#begin\n");
     scratch
@@ -267,6 +287,30 @@ fn an_interrupted_command_prints_what_it_has_found_and_leaves_no_process() {
                 assert!(stdout.contains("stopped"), "{words:?} {signal}: {stdout}");
             }
         }
+    }
+}
+
+#[test]
+fn a_failure_is_printed_though_its_schedule_is_not_made_simpler_yet() {
+    let scratch = scratch("ending_once");
+    for format in ["human", "json"] {
+        let words = ["explore", "--message-format", format, "once.conan"];
+        let mut command = conan(&scratch, &words);
+        let mut running = Running::start(command.stdout(Stdio::piped()));
+        running.wait_for_the_process();
+        running.signal("-INT");
+        let mut stdout = String::new();
+        let mut pipe = running.child.stdout.take().expect("it is a pipe");
+        pipe.read_to_string(&mut stdout).expect("it is text");
+        assert_eq!(running.end().code(), Some(130), "{stdout}");
+        assert!(
+            stdout.contains("cargo conan replay once.conan is_once:"),
+            "{stdout}"
+        );
+        assert!(
+            stdout.contains("value error at tick 1, thread a"),
+            "{stdout}"
+        );
     }
 }
 

@@ -357,3 +357,100 @@ fn threads_that_wait_for_each_other_are_told_though_another_one_goes_on() {
             .prints(cycle);
     }
 }
+
+/// Two ways to hang in the same call: each thread holds the lock that the other
+/// one waits for, which takes a preemption; or the first thread comes second,
+/// which takes none.
+const TWO_BUGS: &str = "\
+use std::sync::{Condvar, Mutex};
+
+#[derive(Default)]
+pub struct Pair {
+    locks: [Mutex<()>; 2],
+    arrived: Mutex<Vec<usize>>,
+    never: Condvar,
+    point: Condvar,
+}
+
+impl Pair {
+    pub fn enter(&self, number: usize) {
+        let mut arrived = self.arrived.lock().unwrap();
+        arrived.push(number);
+        while arrived[0] == 1 && number == 0 {
+            arrived = self.never.wait(arrived).unwrap();
+        }
+        drop(arrived);
+        let _own = self.locks[number].lock().unwrap();
+        for _ in 0..4 {
+            self.point.notify_one();
+        }
+        let _other = self.locks[1 - number].lock().unwrap();
+    }
+}
+";
+
+const ENTERS: &str = "
+#cut pair Pair::default()
+
+#top
+    use CRATE::Pair;
+#end
+
+#begin enters
+    #tick
+        #thread <a> #excMonitor pair.enter(0); #end #end
+        #thread <b> #excMonitor pair.enter(1); #end #end
+    #end
+#end
+";
+
+#[test]
+fn a_schedule_is_not_made_simpler_into_that_of_another_bug() {
+    let scratch = Scratch::new("two_bugs");
+    scratch.write("src/lib.rs", TWO_BUGS);
+    scratch.script(SCRIPT, ENTERS);
+    let mut places = std::collections::BTreeSet::new();
+    for seed in 0..8 {
+        let seed = seed.to_string();
+        let words = ["explore", "--strategy", "random", "--seed", &seed, SCRIPT];
+        let ran = conan(&scratch, &words);
+        ran.exits_with(1);
+        let line = ran.stdout.lines().find_map(|line| {
+            let place = line.trim_start().strip_prefix("= note: blocked at ")?;
+            Some(place.to_owned())
+        });
+        places.insert(line.unwrap_or_else(|| panic!("it hangs somewhere; {ran}")));
+    }
+    let lines = ["src/lib.rs:16:34", "src/lib.rs:23:45"].map(str::to_owned);
+    assert_eq!(places, lines.into(), "each bug stays what it is");
+}
+
+/// In the wrong order both checks fail, and the errors change places with the
+/// blocks of the threads.
+const NUMBERED: &str = "
+#begin numbered
+    #tick
+        #thread <a> #valueCheck r.next() # 1 #end #end
+        #thread <b> #valueCheck r.next() # 2 #end #end
+    #end
+#end
+";
+
+#[test]
+fn a_schedule_with_several_errors_becomes_a_script() {
+    let scratch = Scratch::new("numbered");
+    let next = "    pub fn next(&self) -> u32 {\n        self.add(1);\n        self.get()\n    }\n";
+    let library = LIBRARY.replace("    pub fn get", &format!("{next}\n    pub fn get"));
+    scratch.write("src/lib.rs", &library);
+    scratch.script(SCRIPT, &(TOP.to_owned() + NUMBERED));
+    let ran = conan(&scratch, &["explore", "--strategy", "dfs", SCRIPT]);
+    ran.exits_with(1);
+    let found = "scripts/found.conan";
+    let words = ["replay", "--script", found, SCRIPT, &token(&ran)];
+    conan(&scratch, &words)
+        .exits_with(1)
+        .prints("scripts/found.conan fails in the same way");
+    conan(&scratch, &["run", found])
+        .exits_with(1)
+        .prints_line("Value errors: 2");
+}

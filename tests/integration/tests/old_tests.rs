@@ -114,7 +114,7 @@ fn what_does_not_compile_and_what_is_misspelt_is_said() {
         .args(["test", "--message-format", "xml"])
         .ran();
     ran.exits_with(2)
-        .says("`xml` is no format of `cargo conan test`");
+        .says("invalid value `xml` for `--message-format`");
     let ran = scratch.conan().args(["test", "one", "two"]).ran();
     ran.exits_with(2).says("`two` is one filter too many");
 }
