@@ -1,16 +1,17 @@
 //! `cargo conan fmt`
 
 use std::fs;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use crate::exit::{Exit, Stop};
 use crate::{check, files, output};
 
 /// Formats scripts, or says which are not formatted.
 pub(crate) fn fmt(check_only: bool, paths: &[PathBuf]) -> Stop<()> {
-    let mut worst = Ok(());
-    for path in files::scripts(paths)? {
-        let exit = one(check_only, &path);
+    let found = files::scripts(paths)?;
+    let mut worst = found.whole();
+    for path in &found.scripts {
+        let exit = one(check_only, path);
         if let Err(exit) = exit {
             worst = Err(worst.err().map_or(exit, |old: Exit| old.max(exit)));
         }
@@ -18,7 +19,7 @@ pub(crate) fn fmt(check_only: bool, paths: &[PathBuf]) -> Stop<()> {
     worst
 }
 
-fn one(check_only: bool, path: &PathBuf) -> Stop<()> {
+fn one(check_only: bool, path: &Path) -> Stop<()> {
     let parsed = files::parse(path)?;
     let formatted = match conan_lang::format(&parsed) {
         Ok(formatted) => formatted,

@@ -22,7 +22,7 @@ use crate::{check, files, run};
 /// Runs scripts against the mutants of the components that they test.
 pub(crate) fn mutate(args: &MutateArgs) -> Stop<()> {
     interrupt::listen()?;
-    let paths = files::scripts(&args.files)?;
+    let paths = files::scripts(&args.files)?.all()?;
     let scripts = check::checked(&paths, args.message_format)?;
     let workspace = run::workspace_of(&paths[0], args.package.as_deref())?;
     let package = run::package_of(&workspace, &paths, args.package.as_deref())?;
