@@ -12,11 +12,12 @@ use crate::{color, files, output};
 
 /// Shows everything that is wrong with scripts.
 pub(crate) fn check(args: &CheckArgs) -> Stop<()> {
-    let paths = files::scripts(&args.paths)?;
-    let includes = Includes::around(&paths);
+    let found = files::scripts(&args.paths)?;
+    let paths = &found.scripts;
+    let includes = Includes::around(paths);
     let mut counts = Counts::default();
     let mut unreadable = 0;
-    for path in &paths {
+    for path in paths {
         let Ok(mut parsed) = files::parse(path) else {
             unreadable += 1;
             continue;
@@ -36,7 +37,7 @@ pub(crate) fn check(args: &CheckArgs) -> Stop<()> {
     if counts.errors + unreadable > 0 {
         return Err(Exit::Wrong);
     }
-    Ok(())
+    found.whole()
 }
 
 /// Reads scripts and shows what is wrong; stops if any has an error.

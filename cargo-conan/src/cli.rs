@@ -7,6 +7,7 @@ use std::path::PathBuf;
 
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use clap::{Args, Parser, Subcommand, ValueEnum};
+use conan_lang::tree::MAX_TICKTIME;
 use conan_mutate::Operator;
 
 use crate::exit::{Exit, Stop, error};
@@ -184,7 +185,7 @@ pub(crate) struct ExploreArgs {
     #[arg(long, value_name = "I/N")]
     pub(crate) shard: Option<String>,
     /// The length of a tick in milliseconds, in place of the script's own
-    #[arg(long, value_name = "MS", value_parser = clap::value_parser!(u64).range(1..))]
+    #[arg(long, value_name = "MS", value_parser = clap::value_parser!(u64).range(1..=MAX_TICKTIME))]
     pub(crate) ticktime: Option<u64>,
     /// How to print what was found
     #[arg(long, value_enum, default_value_t = Format::Human)]
@@ -228,7 +229,7 @@ pub(crate) struct ReplayArgs {
     #[arg(long, value_name = "COMMAND")]
     pub(crate) debugger: Option<String>,
     /// The length of a tick in milliseconds, in place of the script's own
-    #[arg(long, value_name = "MS", value_parser = clap::value_parser!(u64).range(1..))]
+    #[arg(long, value_name = "MS", value_parser = clap::value_parser!(u64).range(1..=MAX_TICKTIME))]
     pub(crate) ticktime: Option<u64>,
     /// How to print the report
     #[arg(long, value_enum, default_value_t = Format::Human)]
@@ -256,7 +257,7 @@ pub(crate) struct ClockArgs {
     #[arg(long, value_name = "CLOCK", value_parser = ["wall", "virtual"])]
     pub(crate) clock: Option<String>,
     /// The length of a tick in milliseconds, in place of the script's own
-    #[arg(long, value_name = "MS", value_parser = clap::value_parser!(u64).range(1..))]
+    #[arg(long, value_name = "MS", value_parser = clap::value_parser!(u64).range(1..=MAX_TICKTIME))]
     pub(crate) ticktime: Option<u64>,
 }
 

@@ -10,29 +10,60 @@ use tempfile::NamedTempFile;
 use crate::exit::{Exit, Stop, error};
 use crate::run::interrupt;
 
-/// The scripts that the command line means: files as they are, folders with
-/// all their `.conan` files, sorted.
-pub(crate) fn scripts(paths: &[PathBuf]) -> Stop<Vec<PathBuf>> {
+/// The scripts that the command line means, as far as they can be found.
+pub(crate) struct Found {
+    /// At least one, in the order of the command line.
+    pub(crate) scripts: Vec<PathBuf>,
+    /// An error that says of each folder that cannot be read was printed.
+    is_incomplete: bool,
+}
+
+impl Found {
+    /// All scripts. For commands that do not begin if any is missing.
+    pub(crate) fn all(self) -> Stop<Vec<PathBuf>> {
+        self.whole()?;
+        Ok(self.scripts)
+    }
+
+    /// What a command comes to at its end that went on without those scripts
+    /// that could not be found.
+    pub(crate) fn whole(&self) -> Stop<()> {
+        if self.is_incomplete {
+            Err(Exit::Wrong)
+        } else {
+            Ok(())
+        }
+    }
+}
+
+/// Finds scripts: files as they are, folders with all their `.conan` files,
+/// sorted. A folder that cannot be read does not hide the others.
+pub(crate) fn scripts(paths: &[PathBuf]) -> Stop<Found> {
     let here = [PathBuf::from(".")];
     let paths = if paths.is_empty() { &here } else { paths };
     let mut scripts = Vec::new();
-    let mut stop = Ok(());
+    let mut is_incomplete = false;
     for path in paths {
         if path.is_dir() {
+            let mut unreadable = Vec::new();
             let mut found = Vec::new();
-            if let Err((folder, failure)) = collect(path, &mut found) {
-                stop = Err(error(format_args!(
+            collect(path, &mut found, &mut unreadable);
+            for (folder, failure) in &unreadable {
+                error(format_args!(
                     "cannot read the folder {}: {failure}",
                     folder.display()
-                )));
+                ));
             }
+            is_incomplete |= !unreadable.is_empty();
             found.sort();
             scripts.append(&mut found);
         } else {
             scripts.push(path.clone());
         }
     }
-    stop?;
+    if scripts.is_empty() && is_incomplete {
+        return Err(Exit::Wrong);
+    }
     if scripts.is_empty() {
         let places: Vec<String> = paths
             .iter()
@@ -43,20 +74,33 @@ pub(crate) fn scripts(paths: &[PathBuf]) -> Stop<Vec<PathBuf>> {
             places.join(", ")
         )));
     }
-    Ok(scripts)
+    Ok(Found {
+        scripts,
+        is_incomplete,
+    })
 }
 
-fn collect(folder: &Path, found: &mut Vec<PathBuf>) -> Result<(), (PathBuf, io::Error)> {
-    let failed = |failure| (folder.to_owned(), failure);
-    for entry in fs::read_dir(folder).map_err(failed)? {
-        let entry = entry.map_err(failed)?;
-        let path = entry.path();
+/// The scripts in a folder and its subfolders, and the folders that cannot be
+/// read.
+fn collect(folder: &Path, found: &mut Vec<PathBuf>, unreadable: &mut Vec<(PathBuf, io::Error)>) {
+    let entries = match fs::read_dir(folder) {
+        Ok(entries) => entries,
+        Err(failure) => return unreadable.push((folder.to_owned(), failure)),
+    };
+    for entry in entries {
+        let kind = entry.and_then(|entry| Ok((entry.file_type()?.is_dir(), entry.path())));
+        let (is_folder, path) = match kind {
+            Ok(kind) => kind,
+            Err(failure) => {
+                unreadable.push((folder.to_owned(), failure));
+                continue;
+            }
+        };
         // `./a.conan` reads better as `a.conan`.
         let path = path.strip_prefix(".").map(Path::to_owned).unwrap_or(path);
-        let is_folder = entry.file_type().map_err(failed)?.is_dir();
         if is_folder {
             if is_source_folder(&path) {
-                collect(&path, found)?;
+                collect(&path, found, unreadable);
             }
         } else if path
             .extension()
@@ -65,7 +109,6 @@ fn collect(folder: &Path, found: &mut Vec<PathBuf>) -> Result<(), (PathBuf, io::
             found.push(path);
         }
     }
-    Ok(())
 }
 
 /// True unless a folder is hidden, or made by a tool: cargo's, npm's.
@@ -76,7 +119,25 @@ pub(crate) fn is_source_folder(path: &Path) -> bool {
 }
 
 /// Reads a script and checks it.
+#[expect(
+    clippy::unnecessary_debug_formatting,
+    reason = "`Display` would hide which bytes are not UTF-8"
+)]
 pub(crate) fn parse(path: &Path) -> Stop<Parsed> {
+    // The compiler includes a script by its whole path, which it has from a
+    // string literal.
+    let whole = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
+    if whole.to_str().is_none() {
+        let shown = if path.to_str().is_none() {
+            path
+        } else {
+            &whole
+        };
+        return Err(error(format_args!(
+            "the path of the script {shown:?} is not UTF-8, and the compiler could not include it; \
+             rename the file or the folder"
+        )));
+    }
     match fs::read(path) {
         Ok(bytes) => Ok(conan_lang::parse_bytes(path.display().to_string(), bytes)),
         Err(failure) => Err(error(format_args!(

@@ -1,7 +1,7 @@
 //! `cargo conan fmt`
 
 use std::fs;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use serde_json::json;
 
@@ -12,9 +12,10 @@ use crate::{check, files, output};
 
 /// Formats scripts, or says which are not formatted.
 pub(crate) fn fmt(check_only: bool, paths: &[PathBuf], format: Format) -> Stop<()> {
-    let mut worst = Ok(());
-    for path in files::scripts(paths)? {
-        let exit = one(check_only, &path, format);
+    let found = files::scripts(paths)?;
+    let mut worst = found.whole();
+    for path in &found.scripts {
+        let exit = one(check_only, path, format);
         if let Err(exit) = exit {
             worst = Err(worst.err().map_or(exit, |old: Exit| old.max(exit)));
         }
@@ -22,7 +23,7 @@ pub(crate) fn fmt(check_only: bool, paths: &[PathBuf], format: Format) -> Stop<(
     worst
 }
 
-fn one(check_only: bool, path: &PathBuf, format: Format) -> Stop<()> {
+fn one(check_only: bool, path: &Path, format: Format) -> Stop<()> {
     let parsed = files::parse(path)?;
     let formatted = match conan_lang::format(&parsed) {
         Ok(formatted) => formatted,

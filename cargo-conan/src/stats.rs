@@ -59,14 +59,15 @@ const HEADINGS: [&str; 5] = [
 
 /// Counts conditions, sequences, test cases and lines.
 pub(crate) fn stats(paths: &[PathBuf], format: Format) -> Stop<()> {
-    let paths = files::scripts(paths)?;
-    let scripts = check::checked(&paths, format)?;
+    let found = files::scripts(paths)?;
+    let paths = &found.scripts;
+    let scripts = check::checked(paths, format)?;
     let mut rows = Vec::new();
     let mut total = Row {
         script: "total".to_owned(),
         ..Row::default()
     };
-    for (parsed, path) in scripts.iter().zip(&paths) {
+    for (parsed, path) in scripts.iter().zip(paths) {
         let script = &parsed.script;
         let conditions = script.conditions.as_ref().map_or(0, |c| c.items.len());
         let driver = expand::driver(parsed, path)?;
@@ -90,7 +91,7 @@ pub(crate) fn stats(paths: &[PathBuf], format: Format) -> Stop<()> {
         Format::Human => print(&rows),
         format => rows.iter().for_each(|row| row.print_line(format)),
     }
-    Ok(())
+    found.whole()
 }
 
 fn print(rows: &[Row]) {

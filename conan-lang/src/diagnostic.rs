@@ -169,7 +169,7 @@ codes! {
     UndeclaredCondition = "009", Error, "a condition that is not declared";
     DuplicateCondition = "010", Error, "a condition declared twice";
     UnexercisedCondition = "011", Warning, "a condition that no sequence exercises";
-    BadTicktime = "012", Error, "`#ticktime` is not a positive whole number";
+    BadTicktime = "012", Error, "`#ticktime` is not a length that a tick can have";
     DuplicateTicktime = "013", Error, "`#ticktime` given twice";
     MissingExpected = "014", Error, "a template without its `# expected`";
     EmptyFragment = "015", Error, "a template with nothing to run";

@@ -26,6 +26,12 @@ pub struct Script {
 /// A tick's length where a script does not say, in milliseconds.
 pub const DEFAULT_TICKTIME: u64 = 1000;
 
+/// The longest tick, in milliseconds: a day. Virtual time is counted in
+/// nanoseconds in 64 bits, which last for 584 years: 213,503 such ticks. With
+/// longer ticks a sequence could come to the end of them, and its clock would
+/// stand still.
+pub const MAX_TICKTIME: u64 = 24 * 60 * 60 * 1000;
+
 impl Script {
     /// A tick's length in milliseconds.
     pub fn ticktime_ms(&self) -> u64 {

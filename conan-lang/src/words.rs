@@ -44,10 +44,15 @@ pub(crate) fn bare(name: Name) -> Name {
 
 /// A whole number as Rust writes it, `1_000` too.
 pub(crate) fn number(text: &str) -> Option<u64> {
-    let digits = text.replace('_', "");
-    let plain = text.starts_with(|c: char| c.is_ascii_digit())
-        && digits.bytes().all(|byte| byte.is_ascii_digit());
-    plain.then(|| digits.parse().ok())?
+    is_number(text).then(|| text.replace('_', "").parse().ok())?
+}
+
+/// True if the text is a whole number as Rust writes it, however large.
+pub(crate) fn is_number(text: &str) -> bool {
+    text.starts_with(|c: char| c.is_ascii_digit())
+        && text
+            .bytes()
+            .all(|byte| byte.is_ascii_digit() || byte == b'_')
 }
 
 /// The place without the white space (in the mask: also comments) around it.

@@ -287,6 +287,16 @@ fn ticktime_is_a_positive_whole_number_and_stands_once() {
 }
 
 #[test]
+fn a_tick_is_at_most_a_day_long() {
+    check(
+        "long_ticktime",
+        "#ticktime 86_400_001\n#ticktime 18446744073709551615\n\
+         #ticktime 99999999999999999999\n#ticktime 00\n#begin #tick #end #end\n",
+    );
+    assert_places("#ticktime 86_400_000\n#begin #tick #end #end\n", &[]);
+}
+
+#[test]
 fn a_script_has_a_sequence_and_a_sequence_a_tick() {
     check("no_sequence", "#cut m M::new()\n");
     check("empty_file", "");

@@ -173,8 +173,8 @@ impl quote::ToTokens for Tree {
 
 /// The contents of a script's module: its copy, included.
 fn contents(script: &Script) -> Result<TokenStream, Vec<String>> {
-    let parsed = read(&script.path, &script.shown)?;
-    let (path, shown) = (script.path.display().to_string(), &script.shown);
+    let (path, shown) = (included(&script.path)?, &script.shown);
+    let parsed = read(&script.path, shown)?;
     let file = reshape(&parsed, &format!("{path:?} {shown:?}")).file;
     let copy = &script.copy;
     copy::write(copy, &file, &script.path).map_err(|error| {
@@ -183,12 +183,22 @@ fn contents(script: &Script) -> Result<TokenStream, Vec<String>> {
             copy.display()
         )]
     })?;
-    let copy = copy.display().to_string();
+    let copy = included(copy)?;
     Ok(quote! {
         #[allow(unused_imports)]
         use ::conan_test::driver::fragments as c;
         include!(#copy);
         const _: &[u8] = include_bytes!(#path);
+    })
+}
+
+/// A path as the compiler can include it: from a string literal.
+fn included(path: &Path) -> Result<&str, Vec<String>> {
+    path.to_str().ok_or_else(|| {
+        vec![format!(
+            "the path of the script {path:?} is not UTF-8, and the compiler cannot include it; \
+             rename the file or the folder"
+        )]
     })
 }
 

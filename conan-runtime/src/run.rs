@@ -44,16 +44,27 @@ impl Settings {
             Err(_) => default_engine(),
         };
         let ticktime = match std::env::var("CONAN_TICKTIME") {
-            Ok(text) => match text.parse() {
-                Ok(ms) if ms > 0 => Some(ms),
-                _ => {
-                    let message = "is not a positive whole number of milliseconds";
-                    return Err(format!("CONAN_TICKTIME: `{text}` {message}"));
-                }
-            },
+            Ok(text) => {
+                let ms = milliseconds(&text).map_err(|error| format!("CONAN_TICKTIME: {error}"));
+                Some(ms?)
+            }
             Err(_) => None,
         };
         Ok(Self { engine, ticktime })
+    }
+}
+
+/// The longest tick in milliseconds, a day: as long as scripts allow.
+const MAX_TICKTIME: u64 = 24 * 60 * 60 * 1000;
+
+/// The length of a tick that the user has asked for.
+fn milliseconds(text: &str) -> Result<u64, String> {
+    match text.parse() {
+        Ok(ms @ 1..=MAX_TICKTIME) => Ok(ms),
+        _ => Err(format!(
+            "`{text}` is not the length of a tick: expected a whole number of milliseconds \
+             from 1 to {MAX_TICKTIME}, which is a day"
+        )),
     }
 }
 

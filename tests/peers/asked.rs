@@ -1,7 +1,8 @@
 //! What the bench asks a tool for, on the command line, and what that answers:
 //! a line for each seed.
 
-use std::time::Duration;
+use std::fs;
+use std::time::{Duration, Instant};
 
 /// An exploration of a program, once for each seed.
 pub struct Asked {
@@ -49,15 +50,92 @@ impl Asked {
     }
 }
 
+/// How an exploration ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum End {
+    /// An execution failed.
+    Found,
+    /// None did, within the limits or at all.
+    NotFound,
+    /// An execution came to a bound of the tool's own, such as a number of
+    /// steps. That says nothing about the program.
+    GaveUp,
+}
+
+impl End {
+    const ALL: [(Self, &str); 3] = [
+        (Self::Found, "found"),
+        (Self::NotFound, "not-found"),
+        (Self::GaveUp, "gave-up"),
+    ];
+
+    fn word(self) -> &'static str {
+        let own = Self::ALL.iter().find(|(end, _)| *end == self);
+        own.expect("all are listed").1
+    }
+
+    fn read(word: &str) -> Option<Self> {
+        let own = Self::ALL.iter().find(|(_, known)| *known == word);
+        own.map(|(end, _)| *end)
+    }
+}
+
 /// What came of one seed.
 #[derive(Debug, Clone, Copy)]
 pub struct Answer {
-    /// True if an execution failed.
-    pub is_found: bool,
-    /// How many there were, with that one.
+    /// How the exploration ended.
+    pub end: End,
+    /// How many executions there were, with the last one.
     pub executions: u64,
     /// How long they took.
     pub seconds: f64,
+    /// The same in processor time, in hundredths of a second.
+    pub processor: f64,
+}
+
+/// How long an exploration takes.
+pub struct StopWatch {
+    processor: f64,
+    begun: Instant,
+}
+
+impl StopWatch {
+    /// An exploration begins.
+    pub fn start() -> Self {
+        Self {
+            processor: processor_time(),
+            begun: Instant::now(),
+        }
+    }
+
+    /// The real time since it began.
+    pub fn elapsed(&self) -> Duration {
+        self.begun.elapsed()
+    }
+
+    /// It has come to its end.
+    pub fn answer(&self, end: End, executions: u64) -> Answer {
+        let seconds = self.elapsed().as_secs_f64();
+        let processor = processor_time() - self.processor;
+        Answer {
+            end,
+            executions,
+            seconds,
+            processor,
+        }
+    }
+}
+
+/// The processor time of this process in seconds. The system counts it in
+/// hundredths of one.
+fn processor_time() -> f64 {
+    const TICKS_A_SECOND: f64 = 100.0;
+    let stat = fs::read_to_string("/proc/self/stat").unwrap_or_default();
+    // The name in parentheses may hold anything; after it, the state is first.
+    let numbers = stat.rsplit(')').next().unwrap_or_default();
+    let numbers = numbers.split_whitespace().skip(11).take(2);
+    let ticks: u32 = numbers.filter_map(|ticks| ticks.parse::<u32>().ok()).sum();
+    f64::from(ticks) / TICKS_A_SECOND
 }
 
 impl Answer {
@@ -66,9 +144,10 @@ impl Answer {
     pub fn read(line: &str) -> Option<Self> {
         let mut words = line.strip_prefix("answer ")?.split(' ');
         Some(Self {
-            is_found: words.next()?.parse().ok()?,
+            end: End::read(words.next()?)?,
             executions: words.next()?.parse().ok()?,
             seconds: words.next()?.parse().ok()?,
+            processor: words.next()?.parse().ok()?,
         })
     }
 }
@@ -84,10 +163,12 @@ pub fn answer<R: Fn(u64) -> Answer>(prepare: impl FnOnce(&'static Asked) -> R) {
     let run = prepare(asked);
     for seed in 0..asked.seeds {
         let Answer {
-            is_found,
+            end,
             executions,
             seconds,
+            processor,
         } = run(seed);
-        println!("answer {is_found} {executions} {seconds}");
+        let end = end.word();
+        println!("answer {end} {executions} {seconds} {processor}");
     }
 }

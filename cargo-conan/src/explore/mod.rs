@@ -54,7 +54,7 @@ fn prepare(wanted: &Wanted<'_>) -> Stop<Prepared> {
 }
 
 fn prepare_again(wanted: &Wanted<'_>) -> Stop<Prepared> {
-    let paths = files::scripts(wanted.files)?;
+    let paths = files::scripts(wanted.files)?.all()?;
     let scripts = check::checked(&paths, wanted.format)?;
     let names = scripts.iter().flat_map(|parsed| {
         let count = parsed.script.sequences.len();

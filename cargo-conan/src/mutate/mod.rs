@@ -23,7 +23,7 @@ use crate::{check, files, output, run};
 pub(crate) fn mutate(args: &MutateArgs) -> Stop<()> {
     interrupt::will_report();
     output::has_results();
-    let paths = files::scripts(&args.files)?;
+    let paths = files::scripts(&args.files)?.all()?;
     let scripts = check::checked(&paths, args.message_format)?;
     let workspace = run::workspace_of(&paths[0], args.package.as_deref())?;
     let package = run::package_of(&workspace, &paths, args.package.as_deref())?;

@@ -22,19 +22,21 @@ use crate::{check, files, output};
 pub(crate) fn run(args: &RunArgs) -> Stop<()> {
     interrupt::will_report();
     output::has_results();
-    let paths = files::scripts(&args.files)?;
-    let scripts = check::checked(&paths, args.message_format)?;
+    let found = files::scripts(&args.files)?;
+    let paths = &found.scripts;
+    let scripts = check::checked(paths, args.message_format)?;
     let sequences: usize = scripts
         .iter()
         .map(|parsed| parsed.script.sequences.len())
         .sum();
     let workspace = workspace_of(&paths[0], args.package.as_deref())?;
-    let package = package_of(&workspace, &paths, args.package.as_deref())?;
-    let place = Place::of_run(&workspace, package, &paths);
-    let scratch = Scratch::prepare(place, &workspace, package, &paths)?;
+    let package = package_of(&workspace, paths, args.package.as_deref())?;
+    let place = Place::of_run(&workspace, package, paths);
+    let scratch = Scratch::prepare(place, &workspace, package, paths)?;
     let driver = cargo::build(&scratch)?;
     let format = args.message_format;
     let totals = execute::execute(&driver, &scratch, &args.clock, format, sequences)?;
+    found.whole()?;
     if totals.failed {
         Err(Exit::Failed)
     } else {

@@ -114,7 +114,11 @@ impl Scratch {
 fn main(scripts: &[PathBuf]) -> String {
     let mut text = "conan_test::driver::main! {\n".to_owned();
     for script in scripts {
-        let path = fs::canonicalize(script).unwrap_or_else(|_| script.clone());
+        let whole = fs::canonicalize(script).ok();
+        // Where a link leads may have a path that the compiler cannot include.
+        let whole = whole.filter(|path| path.to_str().is_some());
+        let path = whole.or_else(|| std::path::absolute(script).ok());
+        let path = path.unwrap_or_else(|| script.clone());
         let (path, shown) = (path.display().to_string(), script.display().to_string());
         text.push_str(&format!("    {path:?} as {shown:?},\n"));
     }

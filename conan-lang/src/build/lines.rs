@@ -6,8 +6,8 @@ use crate::cut;
 use crate::diagnostic::{Code as Mistake, Diagnostic};
 use crate::pieces::Directive;
 use crate::span::{Name, Span, Spanned};
-use crate::tree::{HotSpot, Reached, TickItem, WakeTimes};
-use crate::words::{bare, number, shorten, words};
+use crate::tree::{HotSpot, MAX_TICKTIME, Reached, TickItem, WakeTimes};
+use crate::words::{bare, is_number, number, shorten, words};
 
 impl Builder<'_> {
     pub(super) fn line(&mut self, directive: Directive, span: Span, argument: Span) {
@@ -87,15 +87,18 @@ impl Builder<'_> {
             let rest = Span::new(second.span.start as usize, argument.end as usize);
             self.stray(rest, "expected a directive: `#ticktime` is one number");
         }
-        let Some(value) = number(&word.value).filter(|&n| n > 0) else {
-            return self.report(
-                Diagnostic::new(
-                    Mistake::BadTicktime,
-                    format!("`{}` is not the length of a tick", shorten(&word.value)),
-                    word.span,
-                )
-                .label("expected a positive whole number of milliseconds"),
-            );
+        let value = number(&word.value);
+        let Some(value) = value.filter(|n| (1..=MAX_TICKTIME).contains(n)) else {
+            let (problem, expected) = if is_number(&word.value) && value != Some(0) {
+                let most = format!("at most {MAX_TICKTIME} milliseconds, which is a day");
+                ("is too long for a tick", most)
+            } else {
+                let kind = "a positive whole number of milliseconds".to_owned();
+                ("is not the length of a tick", kind)
+            };
+            let message = format!("`{}` {problem}", shorten(&word.value));
+            let diagnostic = Diagnostic::new(Mistake::BadTicktime, message, word.span);
+            return self.report(diagnostic.label(format!("expected {expected}")));
         };
         let whole = span.to(word.span);
         if let Some(first) = &self.script.ticktime {

@@ -1,6 +1,8 @@
 //! What `cargo conan` says to input that it can do nothing with.
 
 use std::fs;
+#[cfg(target_os = "linux")]
+use std::path::PathBuf;
 
 use conan_integration::{FINE, Run, Scratch, cargo, crate_with_scripts, place, target, workspace};
 
@@ -73,6 +75,73 @@ fn a_folder_that_may_not_be_read_is_an_error_that_names_it() {
     fs::set_permissions(&folder, fs::Permissions::from_mode(0o755)).unwrap();
 }
 
+#[cfg(target_os = "linux")]
+#[test]
+fn a_subfolder_that_cannot_be_read_does_not_hide_the_others() {
+    let scratch = Scratch::new("deep_folder");
+    scratch.script("tests/scripts/a_first.conan", FINE);
+    scratch.write("tests/scripts/z_last/wrong_at_the_end.conan", FINE);
+    // Root may read every folder, but not one whose path is longer than Linux
+    // allows. So long a path is made of two halves.
+    let half: PathBuf = std::iter::repeat_n("d".repeat(250), 9).collect();
+    let scripts = scratch.root().join("tests/scripts");
+    fs::create_dir_all(scripts.join("m").join(&half)).unwrap();
+    fs::create_dir_all(scripts.join("n").join(&half)).unwrap();
+    fs::rename(scripts.join("n"), scripts.join("m").join(&half).join("n")).unwrap();
+
+    let says = "cannot read the folder tests/scripts/m/ddd";
+    let ran = scratch.conan().args(["check", "tests/scripts"]).ran();
+    ran.exits_with(2).says(says).says("checked 2 scripts");
+    let ran = scratch.conan().args(["fmt", "tests/scripts"]).ran();
+    ran.exits_with(2).says(says);
+    let ran = scratch.conan().args(["stats", "tests/scripts"]).ran();
+    ran.exits_with(2).says(says).prints("z_last");
+    let ran = scratch.conan().args(["run", "tests/scripts"]).ran();
+    ran.exits_with(2)
+        .says(says)
+        .prints("wrong_at_the_end.conan")
+        .prints_line("Test cases: 2");
+    // Those who take long do not begin.
+    let ran = scratch.conan().args(["explore", "tests/scripts"]).ran();
+    ran.exits_with(2).says(says);
+    assert_eq!(ran.stdout, "", "{ran}");
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn a_script_whose_path_is_not_utf_8_is_an_error_that_says_so() {
+    use std::ffi::OsStr;
+    use std::os::unix::ffi::OsStrExt;
+
+    for path in [&b"caf\xe9.conan"[..], b"caf\xe9/fine.conan"] {
+        let scratch = Scratch::new("not_utf_8");
+        scratch.script("tests/scripts/fine.conan", FINE);
+        scratch.include("tests/scripts");
+        let script = scratch
+            .root()
+            .join("tests/scripts")
+            .join(OsStr::from_bytes(path));
+        fs::create_dir_all(script.parent().unwrap()).unwrap();
+        let text = scratch.read("tests/scripts/fine.conan");
+        fs::write(&script, text).unwrap();
+        for command in ["check", "run", "explore", "stats", "fmt"] {
+            let ran = scratch.conan().args([command, "tests/scripts"]).ran();
+            ran.exits_with(2)
+                .says(r"tests/scripts/caf\xE9")
+                .says("is not UTF-8")
+                .never_mentions("panicked");
+        }
+        let ran = scratch.conan().arg("expand").arg(&script).ran();
+        ran.exits_with(2).says("is not UTF-8");
+        let ran = scratch.cargo_test().ran();
+        ran.fails()
+            .says(r"tests/scripts/caf\xE9")
+            .says("is not UTF-8")
+            .never_mentions("cannot find")
+            .never_mentions("panicked");
+    }
+}
+
 #[test]
 fn a_target_directory_that_cannot_be_written_is_an_error_that_names_it() {
     let scratch = crate_with_scripts("no_target", &[("tests/scripts/fine.conan", FINE)]);
@@ -125,7 +194,7 @@ fn a_package_that_does_not_compile_ends_a_run_with_3() {
 #[test]
 fn wrong_command_lines_end_with_2_and_say_what_is_wrong() {
     let scratch = crate_with_scripts("command_lines", &[("fine.conan", FINE)]);
-    let wrong: [(&[&str], &str); 12] = [
+    let wrong: [(&[&str], &str); 13] = [
         (&[], "Usage"),
         (&["frobnicate"], "frobnicate"),
         (&["run", "--frobnicate"], "--frobnicate"),
@@ -133,6 +202,8 @@ fn wrong_command_lines_end_with_2_and_say_what_is_wrong() {
         (&["run", "--ticktime", "0", "fine.conan"], "--ticktime"),
         (&["run", "--ticktime", "-1", "fine.conan"], "-1"),
         (&["run", "--ticktime", "soon", "fine.conan"], "soon"),
+        // A day, and a millisecond.
+        (&["run", "--ticktime", "86400001", "fine.conan"], "86400001"),
         (&["run", "--package", "nobody", "fine.conan"], "nobody"),
         (&["check", "--message-format", "xml", "fine.conan"], "xml"),
         (&["expand"], "FILE"),
@@ -161,6 +232,7 @@ fn a_wrong_environment_is_named_and_no_test_is_blamed() {
     for (name, value) in [
         ("CONAN_TICKTIME", "abc"),
         ("CONAN_TICKTIME", "0"),
+        ("CONAN_TICKTIME", "86400001"),
         ("CONAN_CLOCK", "moon"),
     ] {
         let ran = scratch
@@ -182,6 +254,17 @@ fn a_wrong_environment_is_named_and_no_test_is_blamed() {
         .env("CONAN_CLOCK", "wall")
         .ran();
     ran.exits_with(0);
+    let longest = scratch
+        .conan()
+        .args(["run", "--ticktime", "86400000", "tests/scripts"])
+        .ran();
+    longest.exits_with(0);
+    let longest = scratch
+        .conan()
+        .args(["run", "tests/scripts"])
+        .env("CONAN_TICKTIME", "86400000")
+        .ran();
+    longest.exits_with(0);
 }
 
 #[test]

@@ -7,11 +7,11 @@ mod programs;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::Instant;
 
 use loom::model::Builder;
 
-use crate::asked::{Answer, Asked};
+use crate::asked::{Answer, Asked, StopWatch};
+use crate::gave_up::end_of;
 
 #[path = "stage.rs"]
 mod stage;
@@ -27,13 +27,22 @@ pub mod tool {
 /// Explores a program: there is one way to do so, and no seed.
 pub fn run(asked: &Asked, _: u64) -> Answer {
     let program = programs::named(&asked.program).expect("a program");
-    let (set, count) = (program.set, asked.threads);
+    explore(asked, program.set)
+}
+
+/// Explores what this puts on the stage.
+pub fn explore(asked: &Asked, set: fn(&mut tool::Stage, usize)) -> Answer {
+    let count = asked.threads;
+    let most = usize::try_from(asked.executions).expect("a number of executions");
     let mut builder = Builder::new();
-    builder.max_permutations = usize::try_from(asked.executions).ok();
+    // loom looks at its limits before every execution whose number can be
+    // divided by this, and ends before the one with the number of the limit.
+    builder.checkpoint_interval = 1;
+    builder.max_permutations = Some(most + 1);
     builder.max_duration = Some(asked.limit);
     let executions = Arc::new(AtomicU64::new(0));
     let counts = Arc::clone(&executions);
-    let begun = Instant::now();
+    let watch = StopWatch::start();
     let ran = catch_unwind(AssertUnwindSafe(|| {
         builder.check(move || {
             counts.fetch_add(1, Ordering::Relaxed);
@@ -42,9 +51,5 @@ pub fn run(asked: &Asked, _: u64) -> Answer {
             stage.end();
         });
     }));
-    Answer {
-        is_found: ran.is_err(),
-        executions: executions.load(Ordering::Relaxed),
-        seconds: begun.elapsed().as_secs_f64(),
-    }
+    watch.answer(end_of(ran), executions.load(Ordering::Relaxed))
 }

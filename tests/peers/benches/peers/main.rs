@@ -4,6 +4,8 @@
 #[path = "../../asked.rs"]
 mod asked;
 mod build;
+#[path = "../../gave_up.rs"]
+mod gave_up;
 mod loom_side;
 mod published;
 mod shuttle_side;

@@ -34,7 +34,8 @@ impl Side {
         }
     }
 
-    /// Explores a program, once for each seed. Nothing if the tool cannot.
+    /// Explores a program, once for each seed. Nothing if the tool has no room
+    /// for its threads.
     pub fn ask(
         self,
         built: &Built,
@@ -70,6 +71,13 @@ impl Side {
             .expect("a tool that was built can be started");
         let said = String::from_utf8_lossy(&ran.stdout);
         let answers: Vec<_> = said.lines().filter_map(Answer::read).collect();
-        (answers.len() as u64 == asked.seeds).then_some(answers)
+        assert_eq!(
+            answers.len() as u64,
+            asked.seeds,
+            "{} has not answered for {program} with {threads} threads: {}",
+            self.name(),
+            ran.status
+        );
+        Some(answers)
     }
 }

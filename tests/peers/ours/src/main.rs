@@ -11,8 +11,6 @@ mod phantom;
 mod programs;
 mod tool;
 
-use std::time::Instant;
-
 use conan_explore::{
     Abreast, Dfs, End, Exploration, Explorer, Failure, Fixed, History, Mixed, Pct, Pos, Program,
     Random, Stage, Threads,
@@ -20,7 +18,7 @@ use conan_explore::{
 
 use conan_kernel::stay_aboard;
 
-use crate::asked::{Answer, Asked};
+use crate::asked::{Answer, Asked, End as Ended, StopWatch};
 
 fn main() {
     // One stay for all seeds: explorations come one after the other.
@@ -60,19 +58,62 @@ fn explorer(strategy: &str, seed: u64) -> Explorer {
 }
 
 fn run(asked: &Asked, program: &impl Program<Failure = Failure>, seed: u64) -> Answer {
-    let begun = Instant::now();
+    let watch = StopWatch::start();
     let Exploration { end, counts }: Exploration<Failure> = explorer(&asked.strategy, seed)
         .executions(asked.executions)
         .replays(0)
-        .explore_while(program, |_| begun.elapsed() < asked.limit);
-    let seconds = begun.elapsed().as_secs_f64();
+        .explore_while(program, |_| watch.elapsed() < asked.limit);
+    let answer = watch.answer(ended(&end), counts.executions);
     if let End::Impossible(reason) = &end {
         panic!("{reason}");
     }
     assert_eq!(counts.inexact, 0, "an execution was not exact");
-    Answer {
-        is_found: matches!(end, End::Failed(_)),
-        executions: counts.executions,
-        seconds,
+    answer
+}
+
+fn ended(end: &End<Failure>) -> Ended {
+    match end {
+        // It came to the bound of its steps: that is no bug found.
+        End::Failed(found) if matches!(found.failure, Failure::Endless(_)) => Ended::GaveUp,
+        End::Failed(_) => Ended::Found,
+        _ => Ended::NotFound,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+
+    fn end_of(set: fn(&mut Stage)) -> Ended {
+        let asked = Asked {
+            program: String::new(),
+            threads: 1,
+            strategy: "random".to_owned(),
+            seeds: 1,
+            executions: 10,
+            limit: Duration::from_mins(10),
+        };
+        run(&asked, &Threads::new(set), 1).end
+    }
+
+    #[test]
+    fn the_bound_of_steps_is_no_bug_found() {
+        let spins = |stage: &mut Stage| {
+            stage.spawn("spins", || {
+                loop {
+                    std::thread::yield_now();
+                }
+            });
+        };
+        assert_eq!(end_of(spins), Ended::GaveUp);
+    }
+
+    #[test]
+    fn a_panic_is_a_bug_found() {
+        let panics = |stage: &mut Stage| stage.spawn("panics", || panic!("the bug"));
+        assert_eq!(end_of(panics), Ended::Found);
+        assert_eq!(end_of(|_| ()), Ended::NotFound);
     }
 }
