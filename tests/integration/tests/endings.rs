@@ -141,6 +141,7 @@ fn scratch(name: &str) -> Scratch {
     scratch.write("wrong.conan", &(TOP.to_owned() + WRONG));
     scratch.write("endless.conan", &(TOP.to_owned() + WRONG + SPINS));
     scratch.write("once.conan", &(TOP.to_owned() + ONCE));
+    scratch.write("spins.conan", &(TOP.to_owned() + SPINS));
     scratch.write("ugly.conan", &(TOP.to_owned() + WRONG).replace("    ", ""));
     scratch.write("broken.conan", "#begin\n");
     scratch
@@ -255,21 +256,47 @@ fn a_pipe_that_is_closed_in_the_middle_ends_the_driver() {
 }
 
 /// Each of these is in the middle of something endless when the signal comes.
-const ENDLESS: [&[&str]; 6] = [
-    &["run", "endless.conan"],
-    &["run", "--clock", "wall", "endless.conan"],
-    &["explore", "-n", "1000000000", "endless.conan"],
-    &["explore", "--jobs", "2", "endless.conan"],
-    &["test", "--lib", "is_endless"],
-    &["test", "--lib", "--executions", "5", "is_endless"],
-];
+fn endless(scratch: &Scratch) -> Vec<Vec<String>> {
+    let lines = [
+        "run endless.conan",
+        "run --clock wall endless.conan",
+        "explore -n 1000000000 endless.conan",
+        "explore --jobs 2 endless.conan",
+        "mutate spins.conan --component src/lib.rs",
+        "test --lib is_endless",
+        "test --lib --executions 5 is_endless",
+    ];
+    // The decisions of another sequence do as well as any.
+    let token = token(scratch).replace("order_matters", "is_endless");
+    let replay = format!("replay spins.conan {token}");
+    let runner = format!("runner {} is_endless", test_binary(scratch));
+    let lines = lines.map(str::to_owned).into_iter().chain([replay, runner]);
+    let words = lines.map(|line| line.split(' ').map(str::to_owned).collect());
+    words.collect()
+}
+
+/// What cargo builds of the tests.
+fn test_binary(scratch: &Scratch) -> String {
+    let mut build = scratch.cargo();
+    build.args(["test", "--lib", "--no-run", "--message-format", "json"]);
+    let ran = build.ran();
+    ran.exits_with(0);
+    let path = ran.stdout.lines().find_map(|line| {
+        let message: Value = serde_json::from_str(line).ok()?;
+        let is_ours = message["target"]["name"] == scratch.name();
+        let path = message["executable"].as_str().filter(|_| is_ours);
+        path.map(str::to_owned)
+    });
+    path.expect("cargo names the binary")
+}
 
 #[test]
 fn an_interrupted_command_prints_what_it_has_found_and_leaves_no_process() {
     let scratch = scratch("ending_signal");
-    for words in ENDLESS {
+    for words in endless(&scratch) {
+        let words: Vec<_> = words.iter().map(String::as_str).collect();
         for signal in ["-INT", "-TERM"] {
-            let mut command = conan(&scratch, words);
+            let mut command = conan(&scratch, &words);
             let mut running = Running::start(command.stdout(Stdio::piped()));
             running.wait_for_the_process();
             let begun = Instant::now();
@@ -281,7 +308,7 @@ fn an_interrupted_command_prints_what_it_has_found_and_leaves_no_process() {
             let status = running.end();
             assert_eq!(status.code(), Some(130), "{words:?} {signal}: {stdout}");
             assert!(begun.elapsed() < SOON, "{words:?} {signal}");
-            if words[0] != "test" {
+            if ["run", "explore"].contains(&words[0]) {
                 assert!(stdout.contains("is_wrong"), "{words:?} {signal}: {stdout}");
                 assert!(stdout.contains("FAILED"), "{words:?} {signal}: {stdout}");
                 assert!(stdout.contains("stopped"), "{words:?} {signal}: {stdout}");
@@ -318,8 +345,9 @@ fn a_failure_is_printed_though_its_schedule_is_not_made_simpler_yet() {
 fn a_killed_command_leaves_no_process_and_no_file() {
     let scratch = scratch("ending_killed");
     let files = scratch.files();
-    for words in ENDLESS {
-        let mut command = conan(&scratch, words);
+    for words in endless(&scratch) {
+        let words: Vec<_> = words.iter().map(String::as_str).collect();
+        let mut command = conan(&scratch, &words);
         let mut running = Running::start(command.stdout(Stdio::null()));
         running.wait_for_the_process();
         running.signal("-KILL");
