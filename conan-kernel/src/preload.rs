@@ -36,6 +36,7 @@ use std::fs;
 use std::mem;
 use std::path::Path;
 use std::sync::OnceLock;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use crate::me::{self, Inside};
 pub use crate::memory::Memory;
@@ -129,6 +130,15 @@ const MANY: usize = 64;
 /// What the library adds to the account.
 static MORE: OnceLock<Box<dyn Fn() -> String + Send + Sync>> = OnceLock::new();
 
+/// True in a process that has loaded the library.
+static IS_LOADED: AtomicBool = AtomicBool::new(false);
+
+/// True in a process that has loaded the library, managed or not. False where
+/// the engine is linked into the executable.
+pub(crate) fn is_loaded() -> bool {
+    IS_LOADED.load(Ordering::Relaxed)
+}
+
 /// How the threads of a process take turns, and what to say about that in the
 /// end.
 pub struct Plan<S> {
@@ -162,6 +172,7 @@ pub fn loaded<S: Strategy + 'static>(
     plan: impl FnOnce(&str) -> Result<Plan<S>, String>,
     relations: fn(&World) -> Vec<Relation>,
 ) {
+    IS_LOADED.store(true, Ordering::Relaxed);
     let is_original = env::var_os(ORIGINAL).is_some();
     if !is_original && env::var_os(ACCOUNT).is_none() {
         return;

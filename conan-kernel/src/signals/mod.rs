@@ -1,4 +1,4 @@
-//! Signals, in a process that is one world.
+//! Signals, in a process that is one world, and in worlds.
 //!
 //! Many threads of the program's run on one thread of the system's, in turn, so
 //! that the system does not know whose signal is whose, nor that a call waits
@@ -15,6 +15,8 @@
 //! - [`masks`]: what a thread does not take for now is its own, whichever thread
 //!   of the system's it runs on.
 //! - [`sending`]: `kill`, `raise`, `pthread_kill`, and who takes a signal.
+//! - [`stranded`]: signals that end the process, while the thread that runs blocks
+//!   them and another one would take them.
 //! - [`waits`]: `pause`, `sigsuspend`, `sigwait` and their kin.
 //! - [`alarms`]: `alarm` and `setitimer`, in virtual time.
 
@@ -25,6 +27,7 @@ mod info;
 mod masks;
 mod pending;
 mod sending;
+mod stranded;
 mod waits;
 
 pub(crate) use actions::may_come;
@@ -34,9 +37,12 @@ pub(crate) use handlers::{NOT_BLOCKED, let_be};
 pub(crate) use handlers::{ON_ITS_STACK, RESTART, WITH_CONTEXT, handle};
 #[cfg(target_arch = "x86_64")]
 pub(crate) use masks::change;
-pub(crate) use masks::inherit;
-pub(crate) use pending::{Pending, are_any, came_from_outside, interrupts, take_own};
+pub(crate) use masks::{begin_again, blocked_by_owner, inherit, note_owner};
+pub(crate) use pending::{
+    Pending, are_any, came_from_outside, forget_outside, interrupts, take_own,
+};
 pub(crate) use sending::by_number;
+pub(crate) use stranded::take_stranded;
 pub(crate) use waits::Given;
 
 use crate::real::anchored;
