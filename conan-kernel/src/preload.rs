@@ -42,6 +42,7 @@ use crate::me::{self, Inside};
 pub use crate::memory::Memory;
 use crate::original;
 pub use crate::original::LastArgument;
+use crate::parent::end_with_parent;
 use crate::process::{self, Hang, account, manage_process};
 use crate::random::{self, Source};
 use crate::raw;
@@ -118,6 +119,9 @@ const SCHEDULE: &str = "CONAN_PRELOAD_SCHEDULE";
 /// it is; from the seed 0 if nothing is said.
 const RANDOM: &str = "CONAN_PRELOAD_RANDOM";
 
+/// Names the process that has started this one, and that it ends with.
+const PARENT: &str = "CONAN_PRELOAD_PARENT";
+
 /// The exit code of a test that has failed.
 const FAILED: i32 = 101;
 
@@ -178,6 +182,9 @@ pub fn loaded<S: Strategy + 'static>(
         return;
     }
     let mut settings = Settings::take();
+    if let Some(parent) = settings.number(PARENT) {
+        end_with_parent(parent);
+    }
     share_memory();
     raw::randomize_addresses();
     trap::prepare();

@@ -9,7 +9,6 @@ use std::thread;
 use crate::handover::handover;
 use crate::me::Inside;
 use crate::raw::{self, SignalMask};
-use crate::signals;
 use crate::state::{self, SWITCHES, State};
 use crate::thread::{Inexact, Phase, Reason};
 
@@ -74,7 +73,6 @@ fn watch() {
         raw::pause(period);
         let mut state = state::lock();
         watchdog.look(&mut state);
-        signals::take_stranded(&state);
         if state.is_process && state.polls() {
             period = if state.inexact.len() > OFTEN {
                 PERIOD_OFTEN_NS

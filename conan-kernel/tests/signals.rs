@@ -278,13 +278,13 @@ fn the_owner_of_a_world_can_change_what_its_threads_begin_with() {
         change(BLOCK, &only(SIGINT));
         let out = log.clone();
         spawn(&mut world, "one", move || {
-            out.note(format!("{:x}", blocked()))
+            out.note(format!("{:x}", blocked()));
         });
         run_to_the_end(&mut world);
         change(UNBLOCK, &only(SIGINT));
         let out = log.clone();
         spawn(&mut world, "other", move || {
-            out.note(format!("{:x}", blocked()))
+            out.note(format!("{:x}", blocked()));
         });
         run_to_the_end(&mut world);
         assert_eq!(blocked(), 0);

@@ -12,7 +12,7 @@ use std::os::unix::process::ExitStatusExt;
 use std::process::{Child, Command, ExitCode, ExitStatus, Stdio};
 use std::sync::{Condvar, Mutex};
 use std::time::{Duration, Instant};
-use std::{env, hint, process, ptr, thread};
+use std::{env, hint, process, thread};
 
 use common::{run_to_the_end, spawn, world};
 use conan_kernel::stay_aboard;
@@ -20,12 +20,10 @@ use libtest_mimic::{Arguments, Failed, Trial};
 
 const SIGINT: c_int = 2;
 const SIGTERM: c_int = 15;
-const SET_MASK: c_int = 2;
 
 unsafe extern "C" {
     fn raise(signal: c_int) -> c_int;
     fn kill(process: c_int, signal: c_int) -> c_int;
-    fn pthread_sigmask(how: c_int, new: *const [u64; 16], old: *mut [u64; 16]) -> c_int;
 }
 
 fn main() -> ExitCode {
@@ -68,16 +66,8 @@ const BY_ITSELF: [Job; 3] = [
 ];
 
 /// These go on until a signal comes from outside.
-const FROM_OUTSIDE: [Job; 5] = [
+const FROM_OUTSIDE: [Job; 4] = [
     ("spins", || {
-        ready();
-        loop {
-            hint::spin_loop();
-        }
-    }),
-    ("spins and blocks all signals", || {
-        // SAFETY: the mask is one.
-        unsafe { pthread_sigmask(SET_MASK, &[u64::MAX; 16], ptr::null_mut()) };
         ready();
         loop {
             hint::spin_loop();

@@ -333,7 +333,6 @@ impl Handover for Carriers {
             let _inside = Inside::enter();
             let mut state = state::lock();
             watchdog.look(&mut state);
-            signals::take_stranded(&state);
             if !state.inexact.is_empty() {
                 break;
             }

@@ -15,8 +15,6 @@
 //! - [`masks`]: what a thread does not take for now is its own, whichever thread
 //!   of the system's it runs on.
 //! - [`sending`]: `kill`, `raise`, `pthread_kill`, and who takes a signal.
-//! - [`stranded`]: signals that end the process, while the thread that runs blocks
-//!   them and another one would take them.
 //! - [`waits`]: `pause`, `sigsuspend`, `sigwait` and their kin.
 //! - [`alarms`]: `alarm` and `setitimer`, in virtual time.
 
@@ -27,7 +25,6 @@ mod info;
 mod masks;
 mod pending;
 mod sending;
-mod stranded;
 mod waits;
 
 pub(crate) use actions::may_come;
@@ -42,7 +39,6 @@ pub(crate) use pending::{
     Pending, are_any, came_from_outside, forget_outside, interrupts, take_own,
 };
 pub(crate) use sending::by_number;
-pub(crate) use stranded::take_stranded;
 pub(crate) use waits::Given;
 
 use crate::real::anchored;

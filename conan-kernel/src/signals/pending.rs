@@ -2,7 +2,6 @@
 
 use std::cell::UnsafeCell;
 use std::ffi::c_int;
-use std::mem::MaybeUninit;
 use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU32, AtomicU64, Ordering};
 
 use super::info::Info;
@@ -151,14 +150,6 @@ pub(super) fn take_arrived(wanted: u64) -> Option<Info> {
     let info = unsafe { (*room.info.get()).take() };
     room.stage.store(EMPTY, Ordering::Release);
     info
-}
-
-/// A signal of these that the system has kept, because no thread takes it.
-pub(super) fn kept_by_system(wanted: u64) -> Option<Info> {
-    let mut info = MaybeUninit::<Info>::zeroed();
-    let found = raw::take_signal(wanted, info.as_mut_ptr().cast());
-    // SAFETY: the system has written it; and it is numbers only.
-    found.then(|| unsafe { info.assume_init() })
 }
 
 /// True if there may be something to take.

@@ -6,7 +6,7 @@ use std::ptr;
 
 use super::info::Info;
 use super::masks::{self, Mask};
-use super::pending::{self, kept_by_system};
+use super::pending;
 use crate::handover::Slot;
 use crate::interpose::libc_result;
 use crate::me::{self, Inside};
@@ -100,6 +100,14 @@ impl State {
         };
         self.members.iter().filter(waits).copied().collect()
     }
+}
+
+/// A signal of these that the system has kept, because everybody blocks it.
+fn kept_by_system(wanted: u64) -> Option<Info> {
+    let mut info = mem::MaybeUninit::<Info>::zeroed();
+    let found = raw::take_signal(wanted, info.as_mut_ptr().cast());
+    // SAFETY: the system has written it; and it is numbers only.
+    found.then(|| unsafe { info.assume_init() })
 }
 
 /// Waits for one of these signals, or for any other to be handled.
