@@ -4,7 +4,8 @@ use std::cell::Cell;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use crate::handover::handover;
-use crate::me::Inside;
+use crate::me::{self, Inside};
+use crate::signals;
 
 /// One world at a time: the next owner waits.
 static TURN: Mutex<()> = Mutex::new(());
@@ -37,6 +38,7 @@ impl Aboard {
     pub(crate) fn go(turn: Option<MutexGuard<'static, ()>>) -> Self {
         if turn.is_some() {
             let _inside = Inside::enter();
+            signals::note_owner();
             handover().board();
         }
         Self(turn)
@@ -50,6 +52,12 @@ impl Drop for Aboard {
             handover().land();
         }
     }
+}
+
+/// True if the calling thread is the owner of the open world, or of the next one,
+/// and so runs where managed threads do.
+pub(crate) fn is_owner() -> bool {
+    STAYS.get() || me::is_owner()
 }
 
 /// Runs code that opens one world after the other: to change over to where

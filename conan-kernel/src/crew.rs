@@ -22,6 +22,7 @@ use crate::interpose::enter_managed;
 use crate::lock::Lock;
 use crate::me::{self, Inside};
 use crate::pointers::clear_ahead;
+use crate::signals;
 use crate::state;
 use crate::turn;
 
@@ -271,11 +272,13 @@ pub(crate) fn serve(slot: &'static Slot) {
     enter_managed(slot);
     slot.berth.taken.store(true, Ordering::Relaxed);
     let locals = Locals::save();
+    let blocked = slot.signals.blocked();
     while let Some(job) = slot.berth.take() {
         clear_ahead();
         // The panic has been printed, or was silenced, by the hook.
         let _ = catch_unwind(AssertUnwindSafe(job));
         slot.berth.drop_locals();
+        signals::begin_again(slot, blocked);
         locals.restore();
         let _inside = Inside::enter();
         if turn::rest(slot) == Go::Released {

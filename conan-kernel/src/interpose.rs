@@ -266,6 +266,9 @@ pub(crate) fn enter_managed(slot: &'static crate::handover::Slot) {
     // Takes memory from where the program does: whoever waits in `await_begin`
     // takes none meanwhile.
     me::become_managed(slot);
+    // SAFETY: has no arguments.
+    let handle = unsafe { pthread_self() };
+    slot.berth.handle.store(handle, Ordering::Relaxed);
     slot.number.store(raw::thread_number(), Ordering::Release);
     raw::wake_all(&slot.number);
     if handover().begin(slot) == Go::Released {

@@ -40,6 +40,11 @@ pub(crate) fn is_bystander() -> bool {
     SLOT.get().is_none() && INSIDE.get() == 0
 }
 
+/// True if the calling thread is inside the engine.
+pub(crate) fn is_inside() -> bool {
+    INSIDE.get() != 0
+}
+
 /// Makes the calling thread a managed one. Its end is noticed when its
 /// thread-locals have been dropped: those registered later are dropped first.
 pub(crate) fn become_managed(slot: &'static Slot) {

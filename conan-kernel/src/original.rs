@@ -27,7 +27,9 @@ use std::mem::ManuallyDrop;
 use std::os::fd::{AsRawFd, FromRawFd};
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
+use std::process;
 
+use crate::parent::end_with_parent;
 use crate::settings::Settings;
 
 unsafe extern "C" {
@@ -141,6 +143,7 @@ pub(crate) fn serve(mut last: LastArgument) -> Settings {
                     continue;
                 }
             };
+        let own = process::id();
         // SAFETY: this is the only thread.
         let copy = unsafe { fork() };
         if copy < 0 {
@@ -148,6 +151,7 @@ pub(crate) fn serve(mut last: LastArgument) -> Settings {
             continue;
         }
         if copy == 0 {
+            end_with_parent(own);
             for (number, file) in [&nothing, &output, &errors].into_iter().enumerate() {
                 // SAFETY: requests and replies are the original's affair.
                 unsafe { dup2(file.as_raw_fd(), number as c_int) };

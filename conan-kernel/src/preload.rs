@@ -36,11 +36,13 @@ use std::fs;
 use std::mem;
 use std::path::Path;
 use std::sync::OnceLock;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use crate::me::{self, Inside};
 pub use crate::memory::Memory;
 use crate::original;
 pub use crate::original::LastArgument;
+use crate::parent::end_with_parent;
 use crate::process::{self, Hang, account, manage_process};
 use crate::random::{self, Source};
 use crate::raw;
@@ -117,6 +119,9 @@ const SCHEDULE: &str = "CONAN_PRELOAD_SCHEDULE";
 /// it is; from the seed 0 if nothing is said.
 const RANDOM: &str = "CONAN_PRELOAD_RANDOM";
 
+/// Names the process that has started this one, and that it ends with.
+const PARENT: &str = "CONAN_PRELOAD_PARENT";
+
 /// The exit code of a test that has failed.
 const FAILED: i32 = 101;
 
@@ -128,6 +133,15 @@ const MANY: usize = 64;
 
 /// What the library adds to the account.
 static MORE: OnceLock<Box<dyn Fn() -> String + Send + Sync>> = OnceLock::new();
+
+/// True in a process that has loaded the library.
+static IS_LOADED: AtomicBool = AtomicBool::new(false);
+
+/// True in a process that has loaded the library, managed or not. False where
+/// the engine is linked into the executable.
+pub(crate) fn is_loaded() -> bool {
+    IS_LOADED.load(Ordering::Relaxed)
+}
 
 /// How the threads of a process take turns, and what to say about that in the
 /// end.
@@ -162,11 +176,15 @@ pub fn loaded<S: Strategy + 'static>(
     plan: impl FnOnce(&str) -> Result<Plan<S>, String>,
     relations: fn(&World) -> Vec<Relation>,
 ) {
+    IS_LOADED.store(true, Ordering::Relaxed);
     let is_original = env::var_os(ORIGINAL).is_some();
     if !is_original && env::var_os(ACCOUNT).is_none() {
         return;
     }
     let mut settings = Settings::take();
+    if let Some(parent) = settings.number(PARENT) {
+        end_with_parent(parent);
+    }
     share_memory();
     raw::randomize_addresses();
     trap::prepare();

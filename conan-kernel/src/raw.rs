@@ -35,6 +35,8 @@ mod number {
     pub(crate) const MADVISE: isize = 28;
     pub(crate) const PERSONALITY: isize = 135;
     pub(crate) const GETRUSAGE: isize = 98;
+    pub(crate) const PRCTL: isize = 157;
+    pub(crate) const GETPPID: isize = 110;
     /// Where the mode is in what `FSTAT` writes, in bytes.
     pub(crate) const MODE: usize = 24;
 }
@@ -64,6 +66,8 @@ mod number {
     pub(crate) const MADVISE: isize = 233;
     pub(crate) const PERSONALITY: isize = 92;
     pub(crate) const GETRUSAGE: isize = 165;
+    pub(crate) const PRCTL: isize = 167;
+    pub(crate) const GETPPID: isize = 173;
     /// Where the mode is in what `FSTAT` writes, in bytes.
     pub(crate) const MODE: usize = 16;
 }
@@ -484,6 +488,29 @@ pub(crate) fn used_by_children() -> u64 {
     // SAFETY: there is as much room as the kernel fills.
     unsafe { syscall(number::GETRUSAGE, args) };
     usage.iter().fold(0, |sum, part| sum.wrapping_add(*part))
+}
+
+/// Has the system kill the calling process when the thread ends that has started it.
+pub(crate) fn kill_with_parent() {
+    const SET_PARENT_DEATH_SIGNAL: usize = 1;
+    const SIGKILL: usize = 9;
+    let args = [SET_PARENT_DEATH_SIGNAL, SIGKILL, 0, 0, 0, 0];
+    // SAFETY: numbers only.
+    unsafe { syscall(number::PRCTL, args) };
+}
+
+/// The number of the process that has started this one, or that has taken the place
+/// of that one.
+pub(crate) fn parent() -> u32 {
+    // SAFETY: has no arguments.
+    unsafe { syscall(number::GETPPID, [0; 6]) as u32 }
+}
+
+/// True if there is a process of this number.
+pub(crate) fn is_process(process: u32) -> bool {
+    const NONE: isize = -3;
+    // SAFETY: numbers only; no signal is sent.
+    unsafe { syscall(KILL, [process as usize, 0, 0, 0, 0, 0]) != NONE }
 }
 
 /// Gives what is started from now on random addresses, as is usual: it was for

@@ -53,6 +53,11 @@ impl Settings {
         found.map(|(_, value)| value.as_os_str())
     }
 
+    /// A number, if there is one of this name.
+    pub(crate) fn number(&self, name: &str) -> Option<u32> {
+        self.get(name)?.to_str()?.parse().ok()
+    }
+
     /// From now on, [`setting`] tells them.
     pub(crate) fn hold(self) {
         let _ = SETTINGS.set(self);
@@ -88,6 +93,8 @@ mod tests {
         assert_eq!(get("B"), Some(""));
         assert_eq!(get("C"), Some("x=y"));
         assert_eq!(get("nothing"), None);
+        assert_eq!(settings.number("A"), Some(1));
+        assert_eq!(settings.number("C"), None);
     }
 
     #[test]

@@ -15,6 +15,7 @@ use crate::pointers;
 use crate::raw;
 use crate::schedule::Strategy;
 use crate::selfcheck::{Unavailable, available};
+use crate::signals;
 use crate::state::{self, BELL, SWITCHES};
 use crate::thread::{Blocked, Cause, Inexact, Phase, Reason, ThreadId, ThreadInfo, Wake, WakeCall};
 use crate::time::{self, CLOCK_MONOTONIC};
@@ -458,7 +459,20 @@ impl World {
     /// Why the run was not exact so far; nothing if it was.
     pub fn inexact(&self) -> Vec<Inexact> {
         let _inside = Inside::enter();
-        state::lock().inexact.clone()
+        let state = state::lock();
+        let mut inexact = state.inexact.clone();
+        if signals::came_from_outside()
+            && let Some(&thread) = state.members.first()
+        {
+            let reason = Reason::Signal;
+            let tag = 0;
+            inexact.push(Inexact {
+                thread,
+                reason,
+                tag,
+            });
+        }
+        inexact
     }
 }
 
@@ -520,6 +534,7 @@ impl state::State {
         };
         self.begun = self.now;
         self.inexact.clear();
+        signals::forget_outside();
         self.forget_wake_calls();
         self.at_statics.clear();
         self.woke_outside = None;

@@ -46,6 +46,11 @@ pub const SCHEDULE: &str = "CONAN_PRELOAD_SCHEDULE";
 /// or a number, which is their seed. Without it, the seed is 0.
 pub const RANDOM: &str = "CONAN_PRELOAD_RANDOM";
 
+/// The environment variable that names the process, by its number, that has started
+/// this one: this one ends when that one does, however that comes about. Without it,
+/// it does not.
+pub const PARENT: &str = "CONAN_PRELOAD_PARENT";
+
 /// The environment variable that names a file in which a search that remembers
 /// what it has tried does so.
 pub const MEMORY: &str = "CONAN_PRELOAD_MEMORY";

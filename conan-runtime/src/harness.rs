@@ -1,5 +1,6 @@
 //! The two ways into a run: a `#[test]` of cargo's, and a driver's `main`.
 
+use std::env;
 use std::panic::resume_unwind;
 use std::process::ExitCode;
 
@@ -40,6 +41,7 @@ pub fn test(script: &'static Script, index: usize) {
 /// Runs every sequence of the scripts, one after the other, and prints the
 /// reports and the summary. Exits with 1 if any sequence fails.
 pub fn main(scripts: &[&'static Script]) -> ExitCode {
+    end_with_parent();
     let asked = Asked::from_env();
     let is_virtual = asked.as_ref().is_ok_and(Asked::is_virtual);
     let ran = asked.and_then(|asked| {
@@ -59,6 +61,22 @@ pub fn main(scripts: &[&'static Script]) -> ExitCode {
         }
     }
     // Abandoned threads end with the process.
+}
+
+/// The variable by which the command that starts a driver names itself, by the number
+/// of its process.
+const PARENT: &str = "CONAN_PARENT";
+
+/// A driver that the command has started ends when the command does, however that
+/// comes about.
+fn end_with_parent() {
+    let parent = env::var(PARENT).ok();
+    if let Some(parent) = parent.and_then(|parent| parent.parse().ok()) {
+        #[cfg(conan_kernel)]
+        conan_kernel::end_with_parent(parent);
+        #[cfg(not(conan_kernel))]
+        let _: u32 = parent;
+    }
 }
 
 /// True if a sequence has failed.

@@ -5,7 +5,7 @@ use std::fs::{self, File};
 use std::io::{self, BufRead, BufReader};
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
-use std::process::{Command, ExitStatus, Stdio};
+use std::process::{self, Command, ExitStatus, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -95,6 +95,7 @@ impl Driver {
         let mut command = Command::new(driver);
         command
             .current_dir(&scratch.package_root)
+            .env("CONAN_PARENT", process::id().to_string())
             .stdin(Stdio::null());
         if let Some(clock) = &clock.clock {
             command.env("CONAN_CLOCK", clock);
@@ -136,7 +137,7 @@ impl Driver {
     }
 
     /// Runs it to its end, or until its time is up or `report` has heard
-    /// enough.
+    /// enough. All of that on one thread, which the driver takes for its parent.
     pub(crate) fn run(
         mut self,
         limit: Option<Duration>,

@@ -5,9 +5,9 @@ use std::ffi::OsString;
 use std::fs;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::process::{self, Command};
 
-use conan_preload::{ACCOUNT, FILE_STEM, LIBRARY, MEMORY, RANDOM, SCHEDULE};
+use conan_preload::{ACCOUNT, FILE_STEM, LIBRARY, MEMORY, PARENT, RANDOM, SCHEDULE};
 use tempfile::{Builder, NamedTempFile, TempDir};
 
 use super::digest::digest;
@@ -66,7 +66,8 @@ impl Library {
         self.accounts.path().join(format!("memory-{number}"))
     }
 
-    /// Makes a process load the library.
+    /// Makes a process load the library. It must be started on a thread that waits
+    /// for its end: the system takes the end of that thread for ours.
     pub(super) fn load_into(&self, command: &mut Command) {
         let mut preloaded = OsString::from(&self.path);
         if let Some(others) = env::var_os("LD_PRELOAD").filter(|others| !others.is_empty()) {
@@ -74,6 +75,8 @@ impl Library {
             preloaded.push(others);
         }
         command.env("LD_PRELOAD", preloaded);
+        // Of the same length for all, as above.
+        command.env(PARENT, format!("{:010}", process::id()));
     }
 
     /// What the library is told in a process. What that does has a name, so that

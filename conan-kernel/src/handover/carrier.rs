@@ -22,7 +22,9 @@ use super::{Go, Handover, Next, Slot, THREAD_TIME};
 use crate::clocks::real_clock;
 use crate::lock::{Guard, Lock};
 use crate::me::Inside;
+use crate::process;
 use crate::raw::{self, SignalMask};
+use crate::signals;
 use crate::state::{self, State};
 use crate::trap;
 use crate::watchdog::{self, PERIOD_NS, Watchdog};
@@ -80,14 +82,24 @@ impl Seat {
         landed
     }
 
-    /// From here on the carrier blocks what the context does: what comes for
-    /// the owner is for whoever has run before.
+    /// From here on the carrier blocks the signals that the context blocks.
     #[inline]
     fn take_mask(&self) {
         let carrier = self.carrier.load(Ordering::Relaxed);
         // SAFETY: carriers live for ever.
         if let Some(carrier) = unsafe { carrier.as_ref() } {
             carrier.block(self.blocked.load(Ordering::Relaxed));
+        }
+    }
+
+    /// The context blocks these signals from now on. If it runs, the system
+    /// knows that already.
+    fn blocks(&self, signals: u64) {
+        self.blocked.store(signals, Ordering::Relaxed);
+        let carrier = self.carrier.load(Ordering::Relaxed);
+        // SAFETY: carriers live for ever.
+        if let Some(carrier) = unsafe { carrier.as_ref() } {
+            carrier.blocked.store(signals, Ordering::Relaxed);
         }
     }
 
@@ -263,6 +275,16 @@ fn seat(next: Next) -> &'static Seat {
 pub(super) struct Carriers;
 
 impl Carriers {
+    /// The owner goes on. The owner of a world is a thread of the program: it
+    /// takes signals, and so do the threads that it starts. In a managed process
+    /// it is a thread of the engine, which leaves the mask as it is.
+    #[inline]
+    fn owner_gone_on() {
+        if !process::is_managed() {
+            OWNER.take_mask();
+        }
+    }
+
     /// Somebody goes on with the calling thread: why?
     #[inline]
     fn gone_on(me: &'static Slot) -> Go {
@@ -284,8 +306,12 @@ impl Carriers {
 impl Handover for Carriers {
     fn board(&self) {
         watchdog::attend();
+        OWNER
+            .blocked
+            .store(signals::blocked_by_owner(), Ordering::Relaxed);
         Carrier::any().send(&OWNER);
         OWNER.board();
+        Self::owner_gone_on();
     }
 
     fn adopt(&self, me: &'static Slot) {
@@ -326,6 +352,7 @@ impl Handover for Carriers {
     fn run(&self, to: &'static Slot) {
         if let Some(carrier) = OWNER.leave_carrier() {
             carrier.carry(&OWNER.context, &to.carried);
+            Self::owner_gone_on();
         }
     }
 
@@ -382,12 +409,13 @@ impl Handover for Carriers {
     }
 
     fn blocks(&self, slot: &'static Slot, signals: u64) {
-        slot.carried.blocked.store(signals, Ordering::Relaxed);
-        let carrier = slot.carried.carrier.load(Ordering::Relaxed);
-        // SAFETY: carriers live for ever.
-        if let Some(carrier) = unsafe { carrier.as_ref() } {
-            carrier.blocked.store(signals, Ordering::Relaxed);
-        }
+        slot.carried.blocks(signals);
+    }
+
+    fn owner_blocks(&self, signals: u64) {
+        OWNER.blocks(signals);
+        // Its own thread goes on with the mask when it lands.
+        *OWNER.mask.lock() = Some(SignalMask::of(signals));
     }
 
     fn time_used(&self, me: &'static Slot) -> u64 {

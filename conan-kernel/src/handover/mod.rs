@@ -78,6 +78,10 @@ pub(crate) trait Handover: Sync {
     /// that already.
     fn blocks(&self, _slot: &'static Slot, _signals: u64) {}
 
+    /// The owner of the open world, which runs, blocks these signals from now on,
+    /// as the system knows already.
+    fn owner_blocks(&self, _signals: u64) {}
+
     /// Processor time of the calling managed thread, in nanoseconds.
     fn time_used(&self, _me: &'static Slot) -> u64 {
         real_clock(THREAD_TIME)

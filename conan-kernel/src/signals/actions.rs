@@ -1,8 +1,12 @@
 //! The handlers that the program sets up. One of ours calls them.
 //!
 //! A signal may come while the engine is at work, with its lock held, or on a
-//! stack of the engine's own. A handler of the program's must not run there: it
-//! is kept until a thread of the program leaves the engine.
+//! stack of the engine's own. A handler of the program's must not run there: the
+//! signal is kept until a thread of the program leaves the engine.
+//!
+//! The same holds in an executable that has worlds, for a thread that is in the
+//! engine at that moment. On a thread that has nothing to do with a world the
+//! handler is called at once.
 
 use std::ffi::{c_int, c_void};
 use std::mem;
@@ -13,6 +17,7 @@ use super::handlers::{self, Action, NOT_BLOCKED, ON_ITS_STACK, RESTART, WITH_CON
 use super::info::Info;
 use super::{COUNT, bit, masks, pending};
 use crate::me;
+use crate::preload;
 use crate::process;
 use crate::real::anchored;
 
@@ -49,6 +54,13 @@ fn is_left_alone(signal: c_int) -> bool {
             signal,
             ILLEGAL | TRAP | ABORT | BUS | FLOATING | KILL | SEGMENT | STACK | STOP | SYSTEM
         )
+}
+
+/// True in a managed process, and in an executable that the engine is linked
+/// into: there a handler that was set up before the first world may be called in
+/// one. False in a process that has loaded the engine and is not managed.
+fn is_engines_affair() -> bool {
+    process::is_managed() || !preload::is_loaded()
 }
 
 fn of_program(signal: c_int) -> Option<&'static Action> {
@@ -91,7 +103,7 @@ pub(super) unsafe extern "C" fn sigaction(
     new: *const Action,
     old: *mut Action,
 ) -> c_int {
-    if !process::is_managed() || is_left_alone(signal) {
+    if !is_engines_affair() || is_left_alone(signal) {
         // SAFETY: the caller's own call.
         return unsafe { handlers::sigaction(signal, new, old) };
     }
@@ -118,9 +130,12 @@ fn set_up(signal: c_int, new: &Action) -> c_int {
         place.store(kept, Ordering::Release);
         ARE_ANY.store(true, Ordering::Relaxed);
         real.handler = came as *const () as usize;
-        // Threads take turns on one stack for signals: who waits in a handler
-        // needs its own.
-        real.flags = new.flags & !(ONCE | ON_ITS_STACK) | WITH_CONTEXT;
+        real.flags = new.flags & !ONCE | WITH_CONTEXT;
+        if process::is_managed() || me::slot().is_some() {
+            // Managed threads take turns on one stack for signals: a handler
+            // that waits needs the stack of its own thread.
+            real.flags &= !ON_ITS_STACK;
+        }
     }
     // SAFETY: ours is a handler that is told what was interrupted.
     unsafe { handlers::sigaction(signal, &raw const real, ptr::null_mut()) }
@@ -153,7 +168,8 @@ unsafe extern "C" fn came(signal: c_int, info: *const Info, context: *mut c_void
         pending::has_come_from_outside();
     }
     let taker = me::managed().filter(|slot| slot.signals.blocked() & bit(signal) == 0);
-    if taker.is_none() && process::is_managed() {
+    let is_engine_at_work = process::is_managed() || me::is_inside() || me::slot().is_some();
+    if taker.is_none() && is_engine_at_work {
         // SAFETY: as above.
         pending::keep_for_anybody(unsafe { *info });
         return;

@@ -6,9 +6,10 @@
 
 use std::ffi::c_int;
 use std::mem;
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use super::pending;
+use crate::aboard;
 use crate::handover::{Slot, handover};
 use crate::me;
 use crate::process;
@@ -25,6 +26,19 @@ type GetPending = unsafe extern "C" fn(*mut Mask) -> c_int;
 static REAL_THREAD_MASK: Real = Real::new(c"pthread_sigmask");
 static REAL_PROCESS_MASK: Real = Real::new(c"sigprocmask");
 static REAL_PENDING: Real = Real::new(c"sigpending");
+
+/// What the owner of the open world blocks.
+static BLOCKED_BY_OWNER: AtomicU64 = AtomicU64::new(0);
+
+/// The calling thread is about to become the owner of a world.
+pub(crate) fn note_owner() {
+    BLOCKED_BY_OWNER.store(SignalMask::present(), Ordering::Relaxed);
+}
+
+/// What the owner of the open world blocks.
+pub(crate) fn blocked_by_owner() -> u64 {
+    BLOCKED_BY_OWNER.load(Ordering::Relaxed)
+}
 
 /// A managed thread begins with what its own thread of the system's has.
 pub(crate) fn inherit(slot: &'static Slot) {
@@ -44,6 +58,17 @@ pub(super) fn set(slot: &'static Slot, blocked: u64) {
     let blocked = trap::without_ours(blocked);
     note(slot, blocked);
     SignalMask::of(blocked).restore();
+}
+
+/// The calling managed thread, which has come to the end of a job, begins the
+/// next one with the mask that it had at first, and without signals.
+pub(crate) fn begin_again(slot: &'static Slot, blocked: u64) {
+    if slot.signals.blocked() != blocked {
+        set(slot, blocked);
+    }
+    if pending::are_any() {
+        slot.signals.begin(blocked);
+    }
 }
 
 /// While this lives, the calling managed thread, whose handler runs, blocks
@@ -73,9 +98,13 @@ pub(crate) fn change<R>(call: impl FnOnce() -> R) -> R {
     let result = call();
     if let Some(slot) = me::managed() {
         note(slot, SignalMask::present());
-        if pending::are_any() {
-            pending::take_own();
-        }
+    } else if !process::is_managed() && aboard::is_owner() {
+        let blocked = SignalMask::present();
+        BLOCKED_BY_OWNER.store(blocked, Ordering::Relaxed);
+        handover().owner_blocks(blocked);
+    }
+    if !me::is_inside() && pending::are_any() {
+        pending::take_own();
     }
     result
 }
@@ -118,7 +147,6 @@ unsafe extern "C" fn sigpending(mask: *mut Mask) -> c_int {
     // SAFETY: the caller's own call.
     let result = unsafe { real(mask) };
     if result == 0
-        && process::is_managed()
         && let Some(slot) = me::managed()
     {
         // SAFETY: libc has filled it.

@@ -1,4 +1,4 @@
-//! Signals, in a process that is one world.
+//! Signals, in a process that is one world, and in worlds.
 //!
 //! Many threads of the program's run on one thread of the system's, in turn, so
 //! that the system does not know whose signal is whose, nor that a call waits
@@ -34,8 +34,10 @@ pub(crate) use handlers::{NOT_BLOCKED, let_be};
 pub(crate) use handlers::{ON_ITS_STACK, RESTART, WITH_CONTEXT, handle};
 #[cfg(target_arch = "x86_64")]
 pub(crate) use masks::change;
-pub(crate) use masks::inherit;
-pub(crate) use pending::{Pending, are_any, came_from_outside, interrupts, take_own};
+pub(crate) use masks::{begin_again, blocked_by_owner, inherit, note_owner};
+pub(crate) use pending::{
+    Pending, are_any, came_from_outside, forget_outside, interrupts, take_own,
+};
 pub(crate) use sending::by_number;
 pub(crate) use waits::Given;
 

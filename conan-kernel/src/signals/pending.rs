@@ -9,7 +9,8 @@ use super::{COUNT, actions, bit};
 use crate::handover::Slot;
 use crate::lock::Lock;
 use crate::me;
-use crate::raw;
+use crate::process;
+use crate::raw::{self, SignalMask};
 use crate::real::{errno, set_errno};
 use crate::state::{self, State};
 use crate::thread::{Phase, ThreadId};
@@ -160,15 +161,24 @@ pub(crate) fn are_any() -> bool {
 /// The calling thread leaves the engine, and takes what it was sent.
 #[cold]
 pub(crate) fn take_own() {
-    let Some(slot) = me::slot() else {
-        return;
-    };
     let before = errno();
-    while let Some(info) = next_of(slot) {
-        // A handler may change what is blocked, and may wait.
+    // A handler may change what is blocked, and may wait.
+    while let Some(info) = next_of_caller() {
         raw::send_to_self(info.signal, (&raw const info).cast());
     }
     set_errno(before);
+}
+
+fn next_of_caller() -> Option<Info> {
+    if let Some(slot) = me::slot() {
+        return next_of(slot);
+    }
+    // The owner of a world, or a thread that is not managed, which was in the
+    // engine when the signal came. In a managed process these are the engine's.
+    if process::is_managed() || arrived() == 0 {
+        return None;
+    }
+    take_arrived(!SignalMask::present())
 }
 
 fn next_of(slot: &Slot) -> Option<Info> {
@@ -190,6 +200,11 @@ pub(crate) fn interrupts(slot: &Slot) -> Option<bool> {
 /// A handler is called for a signal from outside.
 pub(super) fn has_come_from_outside() {
     FROM_OUTSIDE.store(true, Ordering::Relaxed);
+}
+
+/// A world is opened: what came before is none of it.
+pub(crate) fn forget_outside() {
+    FROM_OUTSIDE.store(false, Ordering::Relaxed);
 }
 
 /// True if a handler was called for a signal from outside.

@@ -11,11 +11,10 @@ use crate::handover::{Slot, handover};
 use crate::interpose::libc_result;
 use crate::lock::Guard;
 use crate::me::{self, Inside};
-use crate::process::is_managed;
 use crate::raw;
 use crate::real::{Real, anchored};
-use crate::state::State;
-use crate::thread::{Blocked, Cause, Phase, ThreadId, Wake};
+use crate::state::{self, ANY_MANAGED, State};
+use crate::thread::{Blocked, Cause, Phase, Reason, ThreadId, Wake};
 use crate::turn;
 
 static REAL_KILL: Real = Real::new(c"kill");
@@ -75,7 +74,10 @@ impl State {
             return;
         }
         slot.signals.keep(info);
-        if is_blocked {
+        // Outside of a managed process, one that waits for signals does so in the
+        // system.
+        let waits_really = phase == Phase::Outside && !self.is_process;
+        if is_blocked && !waits_really {
             return;
         }
         if phase == Phase::Outside {
@@ -111,63 +113,79 @@ impl State {
     }
 }
 
-/// The calling thread sends something; nothing if that is not the engine's
-/// affair.
+/// The calling thread sends something; nothing if the engine has no part in that.
+/// A thread that is not managed may send something to one that is.
 fn sends(
     signal: c_int,
     code: Code,
     value: usize,
-    send: impl FnOnce(&mut State, &'static Slot, Info) -> c_int,
+    send: impl FnOnce(&mut State, Option<&'static Slot>, Info) -> Option<c_int>,
 ) -> Option<c_int> {
-    let slot = me::managed().filter(|_| is_managed())?;
+    let is_sender_known = me::managed().is_some() || me::is_bystander();
+    if !is_sender_known || !ANY_MANAGED.load(Ordering::Relaxed) {
+        return None;
+    }
     let info = Info::new(signal, code, value)?;
+    let sender = me::managed();
     // It takes its own when it leaves.
     let _inside = Inside::enter();
-    let mut state: Guard<'static, State> = turn::enter_briefly(slot);
-    Some(send(&mut state, slot, info))
+    let mut state: Guard<'static, State> = match sender {
+        Some(sender) => turn::enter_briefly(sender),
+        None => state::lock(),
+    };
+    send(&mut state, sender, info)
 }
 
 fn to_process(signal: c_int, code: Code, value: usize) -> Option<c_int> {
-    sends(signal, code, value, |state, slot, info| {
-        state.send_to_process(Some(slot), info);
-        0
+    sends(signal, code, value, |state, sender, info| {
+        state.send_to_process(Some(sender?), info);
+        Some(0)
     })
 }
 
 fn to_thread(thread: usize, signal: c_int, code: Code, value: usize) -> Option<c_int> {
-    sends(signal, code, value, |state, slot, info| {
+    sends(signal, code, value, |state, sender, info| {
         // SAFETY: has no arguments.
         let is_self = thread == unsafe { pthread_self() };
-        let id = if is_self {
-            Some(slot.id)
-        } else {
-            state.by_handle(thread)
+        let id = match sender {
+            Some(sender) if is_self => Some(sender.id),
+            _ => state.by_handle(thread),
         };
-        match id {
-            Some(id) => {
-                state.send_to(id, info);
-                0
-            }
-            None => NONE,
-        }
+        state.send_to_member(sender, id, info)
     })
 }
 
-/// The same by the system's number of the thread. Nothing if it is none of
-/// the engine's.
+/// The same by the system's number of the thread.
 fn to_number(number: u32, signal: c_int) -> Option<c_int> {
-    sends(signal, Code::Thread, 0, |state, _, info| {
-        match state.by_thread_number(number) {
-            Some(id) => {
-                state.send_to(id, info);
-                0
-            }
-            None => NONE,
-        }
+    sends(signal, Code::Thread, 0, |state, sender, info| {
+        let id = state.by_thread_number(number);
+        state.send_to_member(sender, id, info)
     })
 }
 
 impl State {
+    /// Sends a signal to a managed thread, if it is one; a managed process has no
+    /// others.
+    fn send_to_member(
+        &mut self,
+        sender: Option<&'static Slot>,
+        id: Option<ThreadId>,
+        info: Info,
+    ) -> Option<c_int> {
+        let Some(id) = id else {
+            return self.is_process.then_some(NONE);
+        };
+        self.send_to(id, info);
+        if sender.is_none() {
+            // What the owner of a world does is part of the run.
+            if !me::is_owner() {
+                self.note_inexact_once(id, Reason::Signal);
+            }
+            state::ring();
+        }
+        Some(0)
+    }
+
     fn by_handle(&self, handle: usize) -> Option<ThreadId> {
         let is_it = |id: &&ThreadId| {
             let thread = &self.threads[id.0];

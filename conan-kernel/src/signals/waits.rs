@@ -141,13 +141,32 @@ fn wait(slot: &'static Slot, wanted: u64, length: Option<u64>) -> Result<Info, i
     }
 }
 
-fn managed() -> Option<&'static Slot> {
-    me::managed().filter(|_| process::is_managed())
+/// The calling thread, if the engine waits on its behalf: in a managed process. A
+/// world does not know who sends signals to its process, so that its threads wait
+/// in the system, and the watchdog sees to it. The system gets what has been kept
+/// for the thread, of these signals.
+fn managed(awaited: u64) -> Option<&'static Slot> {
+    let slot = me::managed()?;
+    if process::is_managed() {
+        return Some(slot);
+    }
+    while let Some(info) = slot.signals.take(awaited) {
+        raw::send_to_self(info.signal, (&raw const info).cast());
+    }
+    None
+}
+
+/// # Safety
+///
+/// The mask must be one that a caller of these functions gives.
+unsafe fn managed_for(mask: *const Mask) -> Option<&'static Slot> {
+    // SAFETY: the caller vouches for it.
+    managed(unsafe { (*mask)[0] })
 }
 
 #[unsafe(no_mangle)]
 pub(super) extern "C" fn pause() -> c_int {
-    let Some(slot) = managed() else {
+    let Some(slot) = managed(0) else {
         // SAFETY: libc's function of this name and type.
         let real: Pause = unsafe { mem::transmute(REAL_PAUSE.get()) };
         // SAFETY: has no arguments.
@@ -160,7 +179,8 @@ pub(super) extern "C" fn pause() -> c_int {
 
 #[unsafe(no_mangle)]
 pub(super) unsafe extern "C" fn sigsuspend(mask: *const Mask) -> c_int {
-    let Some(slot) = managed() else {
+    // SAFETY: the caller's own mask, of what it does not wait for.
+    let Some(slot) = managed(unsafe { !(*mask)[0] }) else {
         // SAFETY: libc's function of this name and type.
         let real: Suspend = unsafe { mem::transmute(REAL_SUSPEND.get()) };
         // SAFETY: the caller's own call.
@@ -179,7 +199,8 @@ pub(super) unsafe extern "C" fn sigsuspend(mask: *const Mask) -> c_int {
 
 #[unsafe(no_mangle)]
 pub(super) unsafe extern "C" fn sigwait(mask: *const Mask, signal: *mut c_int) -> c_int {
-    let Some(slot) = managed() else {
+    // SAFETY: the caller's own mask.
+    let Some(slot) = (unsafe { managed_for(mask) }) else {
         // SAFETY: libc's function of this name and type.
         let real: Wait = unsafe { mem::transmute(REAL_WAIT.get()) };
         // SAFETY: the caller's own call.
@@ -199,7 +220,8 @@ pub(super) unsafe extern "C" fn sigwait(mask: *const Mask, signal: *mut c_int) -
 
 #[unsafe(no_mangle)]
 pub(super) unsafe extern "C" fn sigwaitinfo(mask: *const Mask, info: *mut Info) -> c_int {
-    if managed().is_none() {
+    // SAFETY: the caller's own mask.
+    if unsafe { managed_for(mask) }.is_none() {
         // SAFETY: libc's function of this name and type.
         let real: WaitInfo = unsafe { mem::transmute(REAL_WAIT_INFO.get()) };
         // SAFETY: the caller's own call.
@@ -215,7 +237,8 @@ pub(super) unsafe extern "C" fn sigtimedwait(
     info: *mut Info,
     timeout: *const Timespec,
 ) -> c_int {
-    let Some(slot) = managed() else {
+    // SAFETY: the caller's own mask.
+    let Some(slot) = (unsafe { managed_for(mask) }) else {
         // SAFETY: libc's function of this name and type.
         let real: TimedWait = unsafe { mem::transmute(REAL_TIMED_WAIT.get()) };
         // SAFETY: the caller's own call.
