@@ -210,8 +210,7 @@ fn debug(debugger: &str, prepared: &Prepared, args: &ReplayArgs) -> Stop<()> {
     if let Some(ticktime) = args.ticktime {
         command.env("CONAN_TICKTIME", ticktime.to_string());
     }
-    let status = command
-        .status()
+    let status = interrupt::run_in_foreground(&mut command)
         .map_err(|failure| error(format_args!("cannot start {program}: {failure}")))?;
     if status.success() {
         Ok(())

@@ -8,7 +8,7 @@ use std::fs;
 use std::io;
 use std::ops::{Deref, DerefMut};
 use std::path::{Path, PathBuf};
-use std::process::{self, Child, Command, Output};
+use std::process::{self, Child, Command, ExitStatus, Output};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError, RwLock};
 use std::thread;
@@ -23,6 +23,9 @@ static INTERRUPTED: AtomicBool = AtomicBool::new(false);
 
 /// True if the command prints what it has found before it ends.
 static HAS_FINDINGS: AtomicBool = AtomicBool::new(false);
+
+/// True while a child process has the terminal, and handles Ctrl-C itself.
+static HAS_FOREGROUND: AtomicBool = AtomicBool::new(false);
 
 /// Held for reading while a process is started or a file is replaced. Taken
 /// for writing by the signal handler: afterwards all processes are listed.
@@ -69,6 +72,9 @@ pub(crate) fn will_report() {
 
 /// The signal handler: a thread of its own, so it may do everything.
 fn handle() {
+    if HAS_FOREGROUND.load(Ordering::SeqCst) {
+        return;
+    }
     INTERRUPTED.store(true, Ordering::SeqCst);
     drop(BUSY.write().unwrap_or_else(PoisonError::into_inner));
     end_all();
@@ -178,6 +184,16 @@ pub(crate) fn remove_with_us(path: &Path) {
 pub(crate) fn uninterrupted<R>(work: impl FnOnce() -> R) -> R {
     let _busy = BUSY.read().unwrap_or_else(PoisonError::into_inner);
     work()
+}
+
+/// Runs a process that has the terminal, such as a debugger, to its end. A Ctrl-C
+/// is for that process.
+pub(crate) fn run_in_foreground(command: &mut Command) -> io::Result<ExitStatus> {
+    let mut running = start(command, Group::Ours)?;
+    HAS_FOREGROUND.store(true, Ordering::SeqCst);
+    let status = running.wait();
+    HAS_FOREGROUND.store(false, Ordering::SeqCst);
+    status
 }
 
 /// Starts a process that ends when this one does.
