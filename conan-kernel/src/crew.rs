@@ -20,8 +20,8 @@ use crate::executable;
 use crate::handover::{Go, Slot, handover};
 use crate::interpose::enter_managed;
 use crate::lock::Lock;
+use crate::lock_holders::clear_ahead;
 use crate::me::{self, Inside};
-use crate::pointers::clear_ahead;
 use crate::state;
 use crate::turn;
 
