@@ -68,9 +68,11 @@ pub struct Stuck {
     pub name: Option<String>,
     /// What it waits for.
     pub waits: Waits,
-    /// Who has the lock that it waits for, as far as their stacks tell: one of
-    /// these.
+    /// The threads of which one holds the lock that it waits for. It may be
+    /// among them.
     pub held_by: Vec<Holder>,
+    /// True if that is known for certain; otherwise it is read from the stacks.
+    pub is_certain: bool,
     /// True if the last wake where it waits came before it waited, and woke
     /// nobody.
     pub has_missed: bool,
@@ -187,15 +189,20 @@ impl fmt::Display for Suspended {
 
 impl fmt::Display for Stuck {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let thread = shown(self.name.as_deref());
+        let thread = numbered(self.name.as_deref(), self.number);
         match self.waits {
             Waits::Lock => {
                 write!(f, "{thread} waits for a lock")?;
-                let holders: Vec<_> = self.held_by.iter().map(Holder::to_string).collect();
-                if holders.is_empty() {
-                    return Ok(());
+                let probably = if self.is_certain { "" } else { "probably " };
+                let others = self.held_by.iter().filter(|it| it.number != self.number);
+                let others: Vec<_> = others.map(Holder::to_string).collect();
+                let or = others.join(" or ");
+                match (others.len(), self.held_by.len() - others.len()) {
+                    (0, 0) => Ok(()),
+                    (0, _) => write!(f, " that it {probably}holds itself"),
+                    (_, 0) => write!(f, " that {or} {probably}holds"),
+                    _ => write!(f, " that {or} {probably}holds, or it holds it itself"),
                 }
-                write!(f, " that {} holds", holders.join(" or "))
             }
             Waits::Signal if self.has_missed => {
                 write!(f, "{thread} waits for a signal that came too early")
@@ -209,7 +216,15 @@ impl fmt::Display for Stuck {
 
 impl fmt::Display for Holder {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&shown(self.name.as_deref()))
+        f.write_str(&numbered(self.name.as_deref(), self.number))
+    }
+}
+
+/// A thread in a sentence. One without a name has its number in its world.
+fn numbered(name: Option<&str>, number: usize) -> String {
+    match name {
+        Some(name) => format!("thread {name}"),
+        None => format!("the component's thread {number}"),
     }
 }
 

@@ -54,4 +54,4 @@ pub use single::Single;
 pub use threads::{Stage, Threads};
 pub use token::{Token, TokenError};
 pub use trace::{Taken, Trace};
-pub use wait_for::WaitFor;
+pub use wait_for::{Holders, WaitFor};

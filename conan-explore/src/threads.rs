@@ -308,18 +308,17 @@ impl<S: Fn(&mut Stage)> Program for Threads<S> {
 }
 
 fn stuck(info: &ThreadInfo, threads: &[ThreadInfo], wait_for: &WaitFor) -> Stuck {
-    let held_by = match wait_for.waits(info.id) {
-        Waits::Lock => wait_for.on(info.id),
-        _ => &[],
-    };
+    let holders = wait_for.holders(info.id).cloned().unwrap_or_default();
     Stuck {
         number: info.number,
         name: info.name.clone(),
         waits: wait_for.waits(info.id),
-        held_by: held_by
+        held_by: holders
+            .threads
             .iter()
             .filter_map(|&id| holder(id, threads))
             .collect(),
+        is_certain: holders.is_certain,
         has_missed: info.missed.is_some(),
         backtrace: wait_for.backtrace(info.id).map(str::to_owned),
     }

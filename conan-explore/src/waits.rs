@@ -32,19 +32,78 @@ const WAITING: &[(&str, &str, Waits)] = &[
 /// What a thread that parks waits for, if nothing further out says more.
 const PARKING: &[&str] = &["::thread_parking::", "::park"];
 
+/// What a thread waits for, and what is known of the lock in that.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Waiting {
+    pub(crate) waits: Waits,
+    /// Which lock of std's it is.
+    pub(crate) lock: Option<StdLock>,
+    /// True if it waits at a condition variable of std's. It has released the
+    /// mutex that it passed to that.
+    pub(crate) has_released: bool,
+}
+
+/// A lock of std's.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum StdLock {
+    Mutex,
+    /// A reader-writer lock; readers and writers wait at different words.
+    RwLock {
+        writes: bool,
+    },
+    /// `Once`, `OnceLock` or `LazyLock`: the thread that holds it runs the
+    /// initialisation.
+    Once,
+}
+
+impl StdLock {
+    /// The address of the lock, by that of the word that the thread waits at.
+    pub(crate) fn address(self, word: usize) -> usize {
+        match self {
+            // The word of the readers comes first.
+            Self::RwLock { writes: true } => word.saturating_sub(size_of::<u32>()),
+            Self::RwLock { writes: false } | Self::Mutex | Self::Once => word,
+        }
+    }
+}
+
 /// What the thread with this backtrace waits for.
-pub(crate) fn waits(backtrace: &str) -> Waits {
+pub(crate) fn waiting(backtrace: &str) -> Waiting {
     let mut parks = false;
     for function in functions(backtrace) {
         let known = WAITING
             .iter()
             .find(|(library, module, _)| function.is_in(library, module));
-        if let Some((.., waits)) = known {
-            return *waits;
+        if let Some((library, module, waits)) = known {
+            return Waiting {
+                waits: *waits,
+                lock: match (*library, *module) {
+                    ("std::", "::mutex::") => Some(StdLock::Mutex),
+                    ("std::", "::rwlock::") => Some(StdLock::RwLock {
+                        writes: function.name.contains("write"),
+                    }),
+                    ("std::", "::once::") => Some(StdLock::Once),
+                    _ => None,
+                },
+                has_released: (*library, *module) == ("std::", "::condvar::"),
+            };
         }
         parks |= PARKING.iter().any(|part| function.is_in("std::", part));
     }
-    if parks { Waits::Signal } else { Waits::Unknown }
+    Waiting {
+        waits: if parks { Waits::Signal } else { Waits::Unknown },
+        lock: None,
+        has_released: false,
+    }
+}
+
+/// How many initialisations by `Once`, `OnceLock` or `LazyLock` are on a stack.
+pub(crate) fn initialisations(backtrace: &str) -> usize {
+    let functions = functions(backtrace);
+    let are_calls = functions.iter().filter(|function| {
+        function.name.ends_with("::call") && function.is_in("std::", "::sync::once::")
+    });
+    are_calls.count()
 }
 
 /// A function on a stack.
@@ -99,8 +158,12 @@ impl Function<'_> {
 
 #[cfg(test)]
 mod tests {
-    use super::waits;
+    use super::{StdLock, waiting};
     use crate::failure::Waits;
+
+    fn waits(backtrace: &str) -> Waits {
+        waiting(backtrace).waits
+    }
 
     #[test]
     fn the_innermost_function_counts() {
@@ -114,6 +177,17 @@ mod tests {
                      \x20  4: std::sys::sync::mutex::futex::Mutex::lock_contended\n\
                      \x20  5: std::sync::poison::condvar::Condvar::wait\n";
         assert_eq!(waits(again), Waits::Lock);
+    }
+
+    #[test]
+    fn a_writer_waits_behind_the_beginning_of_its_lock() {
+        let lock = |function: &str| {
+            let backtrace = format!("   4: <std::sys::sync::rwlock::futex::RwLock>::{function}\n");
+            waiting(&backtrace).lock.expect("a lock")
+        };
+        assert_eq!(lock("read_contended").address(0x1000), 0x1000);
+        assert_eq!(lock("write_contended").address(0x1004), 0x1000);
+        assert_eq!(lock("write_contended"), StdLock::RwLock { writes: true });
     }
 
     #[test]

@@ -216,7 +216,7 @@ fn a_thread_of_the_component_that_waits_for_a_lock_for_ever_is_a_failure() {
     assert_eq!(names, [&None]);
     let text = Failure::Suspended(suspended).to_string();
     assert!(
-        text.ends_with("a thread of the component waits for a lock"),
+        text.ends_with("the component's thread 1 waits for a lock"),
         "{text}"
     );
 }
@@ -364,7 +364,7 @@ fn a_cycle_of_locks_is_told_with_who_holds_what() {
     assert_eq!(
         text,
         "suspended for good, they wait for each other: thread p0 waits for a lock that \
-         thread p1 holds; thread p1 waits for a lock that thread p0 holds"
+         thread p1 probably holds; thread p1 waits for a lock that thread p0 probably holds"
     );
 }
 
@@ -404,8 +404,35 @@ fn who_waits_for_a_signal_with_a_lock_in_hand_holds_it() {
     assert!(suspended.cycle.is_empty());
     let text = Failure::Suspended(suspended).to_string();
     assert!(
-        text.contains("thread wakes waits for a lock that thread outer holds"),
+        text.contains("thread wakes waits for a lock that thread outer probably holds"),
         "{text}"
+    );
+}
+
+#[test]
+fn the_thread_that_a_lock_was_handed_to_holds_it_for_certain() {
+    let suspended = suspended(|stage| {
+        let lock = Arc::new(Mutex::new(()));
+        let (second, third) = (Arc::clone(&lock), Arc::clone(&lock));
+        stage.spawn("first", move || {
+            let held = lock.lock();
+            thread::sleep(Duration::from_secs(1));
+            drop(held);
+        });
+        stage.spawn("second", move || {
+            let _held = second.lock();
+            thread::park();
+        });
+        stage.spawn("third", move || {
+            thread::sleep(Duration::from_secs(2));
+            drop(third.lock());
+        });
+    });
+    let third = suspended.threads.last().expect("two are left");
+    assert!(third.is_certain, "{suspended:?}");
+    assert_eq!(
+        third.to_string(),
+        "thread third waits for a lock that thread second holds"
     );
 }
 

@@ -43,26 +43,36 @@ impl Bottom {
         (top..self.0.load(Ordering::Relaxed)).contains(&address)
     }
 
-    /// True if a word for which `is_it` holds is on the calling thread's own
-    /// stack; false also if it is not known where that ends.
-    pub(crate) fn has_word(&self, mut is_it: impl FnMut(usize) -> bool) -> bool {
-        let here = 0_usize;
-        let top = &raw const here as usize;
-        let mut words = (top..self.0.load(Ordering::Relaxed)).step_by(size_of::<usize>());
-        // SAFETY: from the calling function's frame down to the first one, all
-        // of the stack is mapped. Whatever is there is a number.
-        words.any(|address| is_it(unsafe { (address as *const usize).read_volatile() }))
-    }
-
     /// Shows the words on top of the calling thread's own stack, so many at
     /// most; none if it is not known where that ends.
     pub(crate) fn words(&self, most: usize, mut see: impl FnMut(usize)) {
-        let mut left = most;
-        self.has_word(|word| {
-            see(word);
-            left -= 1;
-            left == 0
-        });
+        let here = 0_usize;
+        let words = self.words_from(&raw const here as usize);
+        words.take(most).for_each(|(_, word)| see(word));
+    }
+
+    /// Shows the words on the calling thread's own stack with their addresses,
+    /// from an address in a live frame on; none if it is not known where the
+    /// stack ends.
+    pub(crate) fn each_word(&self, from: usize, mut see: impl FnMut(usize, usize)) {
+        let here = 0_usize;
+        // What is above the calling function's frame is not in use.
+        let from = from.max(&raw const here as usize);
+        self.words_from(from)
+            .for_each(|(address, word)| see(address, word));
+    }
+
+    /// The words of the calling thread's own stack, from an address on that is
+    /// in the calling function's frame or in an outer one.
+    fn words_from(&self, from: usize) -> impl Iterator<Item = (usize, usize)> {
+        let from = from.next_multiple_of(size_of::<usize>());
+        let words = (from..self.0.load(Ordering::Relaxed)).step_by(size_of::<usize>());
+        words.map(|address| {
+            // SAFETY: from the calling function's frame down to the first one,
+            // all of the stack is mapped. Whatever is there is a number.
+            let word = unsafe { (address as *const usize).read_volatile() };
+            (address, word)
+        })
     }
 
     /// Runs code of the thread itself that walks its stack.

@@ -15,8 +15,8 @@ use crate::decide::{self, Doing};
 use crate::futex;
 use crate::handover::{Go, handover};
 use crate::io;
+use crate::lock_holders::clear_ahead;
 use crate::me::{self, Inside};
-use crate::pointers::clear_ahead;
 use crate::process;
 use crate::random;
 use crate::raw::{self, Nearby};
@@ -258,6 +258,18 @@ impl Wanted {
             is_detached: detached != 0,
         })
     }
+}
+
+/// True for those of the replaced functions through which most threads block.
+pub(crate) fn blocks(function: usize) -> bool {
+    let functions = [
+        syscall as *const () as usize,
+        pthread_join as *const () as usize,
+        sched_yield as *const () as usize,
+        clocks::nanosleep as *const () as usize,
+        clocks::clock_nanosleep as *const () as usize,
+    ];
+    functions.contains(&function)
 }
 
 /// Makes the calling thread a managed one and waits for its first turn.

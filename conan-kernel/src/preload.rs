@@ -13,6 +13,7 @@
 //! inexact running worker
 //! hang blocked
 //! thread consumer
+//! number 2
 //! cause futex
 //! since 1200
 //! held 1
@@ -21,8 +22,8 @@
 //! ```
 //!
 //! `virtual` is in nanoseconds. After `hang` there is a block for each thread,
-//! with its backtrace; `held` has the threads of which one may hold the lock
-//! that it waits for, `cycle` those on the way back to itself, by the numbers
+//! with its number in the process and its backtrace; `held` has the threads of
+//! which one probably holds the lock that it waits for, `cycle` those on the way back to itself, by the numbers
 //! of their blocks. If the process cannot be managed, the file has but a
 //! line `unavailable` with the reason. What `CONAN_PRELOAD_SCHEDULE` asks for
 //! is the library's own affair, and so are the lines about it. If it asks for
@@ -159,7 +160,8 @@ pub struct Relation {
     pub thread: ThreadId,
     /// Its stack, if it was taken.
     pub backtrace: Option<String>,
-    /// One of these may hold the lock that it waits for.
+    /// One of these probably holds the lock that it waits for. It may be among
+    /// them.
     pub held_by: Vec<ThreadId>,
     /// The way over those that it waits for back to itself, who is the first;
     /// empty if there is none.
@@ -333,6 +335,7 @@ fn blocks(world: &World, relations: fn(&World) -> Vec<Relation>) -> String {
     let mut text = String::new();
     for (index, thread) in alive.iter().enumerate() {
         let _ = writeln!(text, "thread {}", one_line(thread.name.as_deref()));
+        let _ = writeln!(text, "number {}", thread.number);
         let _ = writeln!(text, "cause {}", cause(thread, &threads));
         if let Some(blocked) = thread.blocked {
             let since = world.now().saturating_sub(blocked.since);
@@ -374,8 +377,10 @@ fn cause(thread: &ThreadInfo, threads: &[ThreadInfo]) -> String {
         Some(Cause::Sleep) => "sleep".to_owned(),
         Some(Cause::Join(other)) => {
             let other = threads.iter().find(|info| info.id == other);
-            let name = other.and_then(|other| other.name.as_deref());
-            format!("join {}", one_line(name))
+            let Some(other) = other else {
+                return "join".to_owned();
+            };
+            format!("join {} {}", other.number, one_line(other.name.as_deref()))
         }
         Some(Cause::Park) => "park".to_owned(),
         Some(Cause::Signal) => "signal".to_owned(),

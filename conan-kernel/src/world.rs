@@ -10,8 +10,8 @@ use crate::crew::{self, Crew, Idle, Job};
 use crate::fine::Race;
 use crate::handover::{Slot, handover};
 use crate::interpose::{await_begin, enter_managed};
+use crate::lock_holders::Evidence;
 use crate::me::{self, Inside};
-use crate::pointers;
 use crate::raw;
 use crate::schedule::Strategy;
 use crate::selfcheck::{Unavailable, available};
@@ -414,25 +414,19 @@ impl World {
         slot.backtrace()
     }
 
-    /// The blocked threads that may hold the lock at whose word others wait:
-    /// those whose stacks point to it, and that do not wait there themselves.
-    /// Nothing is known of guards elsewhere, and one may have been given up.
-    pub fn may_hold(&self, word: usize) -> Vec<ThreadId> {
+    /// What the stack of each blocked thread says about the lock at this
+    /// address. Nothing is known of guards that are elsewhere, such as on the
+    /// heap.
+    pub fn lock_evidence(&self, lock: usize) -> Vec<(ThreadId, Evidence)> {
         let _inside = Inside::enter();
         let slots: Vec<_> = {
             let state = state::lock();
             let own = state.members.iter().map(|id| &state.threads[id.0]);
-            let others = own.filter(|thread| match thread.phase {
-                Phase::Blocked(blocked) => match blocked.cause {
-                    Cause::Futex(other) => !pointers::are_of_one_lock(word, other),
-                    _ => true,
-                },
-                _ => false,
-            });
-            others.map(|thread| thread.slot).collect()
+            let blocked = own.filter(|thread| matches!(thread.phase, Phase::Blocked(_)));
+            blocked.map(|thread| thread.slot).collect()
         };
-        let holders = slots.into_iter().filter(|slot| slot.points_to(word));
-        holders.map(|slot| slot.id).collect()
+        let evidence = slots.into_iter().map(|slot| (slot.id, slot.evidence(lock)));
+        evidence.collect()
     }
 
     /// How the last wait of a thread came to its end.

@@ -84,12 +84,14 @@ pub struct Hang {
 pub struct Suspended {
     /// Its name, if it has one. The system keeps 15 bytes of it.
     pub name: Option<String>,
+    /// Its number in the process: 0 is the main thread.
+    pub number: usize,
     /// What it waits for.
     pub cause: Cause,
     /// For how long, in virtual time.
     pub waited: Duration,
-    /// The threads of which one may hold the lock that it waits for, by their
-    /// places in the list.
+    /// The threads of which one probably holds the lock that it waits for, by
+    /// their places in the list. It may be among them.
     pub held_by: Vec<usize>,
     /// The way over those that it waits for back to itself, who is the first;
     /// empty if there is none.
@@ -103,8 +105,13 @@ pub struct Suspended {
 pub enum Cause {
     /// A wake: a lock, a condition variable, a channel.
     Wake,
-    /// The end of a thread, by its name.
-    Join(Option<String>),
+    /// The end of a thread.
+    Join {
+        /// Its name, if it has one.
+        name: Option<String>,
+        /// Its number in the process, if that is known.
+        number: Option<usize>,
+    },
     /// It yields, again and again.
     Yield,
     /// A descriptor.
@@ -166,12 +173,14 @@ impl Account {
                 }
                 ("thread", _) => hang.as_mut()?.threads.push(Suspended {
                     name: named(rest),
+                    number: 0,
                     cause: Cause::Other,
                     waited: Duration::ZERO,
                     held_by: Vec::new(),
                     cycle: Vec::new(),
                     backtrace: String::new(),
                 }),
+                ("number", Some(thread)) => thread.number = rest.parse().ok()?,
                 ("cause", Some(thread)) => thread.cause = Cause::parse(rest),
                 ("since", Some(thread)) => thread.waited = nanoseconds(rest)?,
                 ("held", Some(thread)) => thread.held_by = numbers(rest)?,
@@ -214,7 +223,13 @@ impl Cause {
     fn parse(text: &str) -> Self {
         match text.split_once(' ').unwrap_or((text, "")) {
             ("futex", _) => Self::Wake,
-            ("join", name) => Self::Join(named(name)),
+            ("join", rest) => {
+                let (number, name) = rest.split_once(' ').unwrap_or((rest, ""));
+                Self::Join {
+                    name: named(name),
+                    number: number.parse().ok(),
+                }
+            }
             ("yield", _) => Self::Yield,
             ("io", rest) => {
                 let (call, kind) = rest.split_once(' ').unwrap_or((rest, ""));
@@ -247,18 +262,22 @@ mod tests {
     #[test]
     fn an_account_has_time_inexactness_and_the_threads_of_a_hang() {
         let text = "virtual 5000000001\ntrace ab\ninexact blocked reader\ninexact io \nhang blocked\n\
-                    thread main\ncause join worker 1\nsince 12\n|   0: a::b\n|      at a.rs:1\n\
-                    thread \ncause futex\nsince 0\nheld 0 2\ncycle 1 0\nthread \ncause io accept socket\nsince 0\n\
+                    thread main\nnumber 0\ncause join 3 worker 1\nsince 12\n|   0: a::b\n|      at a.rs:1\n\
+                    thread \nnumber 4\ncause futex\nsince 0\nheld 0 2\ncycle 1 0\nthread \ncause io accept socket\nsince 0\n\
                     thread \ncause io poll \nsince 0\n";
         let thread = |name: Option<&str>, cause, waited, backtrace: &str| Suspended {
             name: name.map(str::to_owned),
+            number: 0,
             cause,
             waited: Duration::from_nanos(waited),
             held_by: Vec::new(),
             cycle: Vec::new(),
             backtrace: backtrace.to_owned(),
         };
-        let join = Cause::Join(Some("worker 1".to_owned()));
+        let join = Cause::Join {
+            name: Some("worker 1".to_owned()),
+            number: Some(3),
+        };
         let io = |call: &str, kind: Option<&str>| Cause::Io {
             call: call.to_owned(),
             kind: kind.map(str::to_owned),
@@ -268,6 +287,7 @@ mod tests {
             Suspended {
                 held_by: vec![0, 2],
                 cycle: vec![1, 0],
+                number: 4,
                 ..thread(None, Cause::Wake, 0, "")
             },
             thread(None, io("accept", Some("socket")), 0, ""),

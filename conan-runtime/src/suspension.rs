@@ -14,6 +14,23 @@ impl Suspension {
         }
     }
 
+    /// Which thread holds the lock that it waits for, as far as that is known.
+    fn holder(&self) -> Option<String> {
+        let probably = if self.holder_is_certain {
+            ""
+        } else {
+            "probably "
+        };
+        let others = self.held_by.join(" or ");
+        let holds = match (others.as_str(), self.holds_itself) {
+            ("", false) => return None,
+            ("", true) => format!("it {probably}holds itself"),
+            (others, false) => format!("{others} {probably}holds"),
+            (others, true) => format!("{others} {probably}holds, or it holds it itself"),
+        };
+        Some(format!("it waits for a lock that {holds}"))
+    }
+
     /// Adds what else is known, a note each.
     pub(crate) fn describe(&self, script: &Script, failure: &mut Failure) {
         let notes = &mut failure.notes;
@@ -23,10 +40,7 @@ impl Suspension {
         if let Some(thread) = &self.joins {
             notes.push(format!("it waits for the end of {thread}"));
         }
-        if !self.held_by.is_empty() {
-            let holder = self.held_by.join(" or ");
-            notes.push(format!("it waits for a lock that {holder} holds"));
-        }
+        notes.extend(self.holder());
         if let Some(first) = self.cycle.first() {
             let next = self.cycle.iter().skip(1).chain([first]);
             let each = self.cycle.iter().zip(next);

@@ -8,7 +8,7 @@ use conan_preload::{Cause, Hang, Suspended};
 /// Callers that are shown, at most.
 const CALLERS: usize = 4;
 
-/// The threads in words, and who of them wait for each other.
+/// The threads in words, and which of them wait for each other.
 pub(super) fn text(hang: &Hang) -> String {
     let mut text: String = blocks(hang).iter().map(Block::text).collect();
     for (index, thread) in hang.threads.iter().enumerate() {
@@ -22,21 +22,57 @@ pub(super) fn text(hang: &Hang) -> String {
 
 /// `a` waits for `b`, which waits for `a`.
 fn cycle(hang: &Hang, threads: &[usize]) -> String {
-    let names = threads.iter().chain(threads.first());
-    let mut names = names.map(|&thread| named(name(hang, thread)));
-    let first = names.next().unwrap_or_default();
-    let rest: Vec<_> = names.map(|name| format!("waits for {name}")).collect();
+    let labels = threads.iter().chain(threads.first());
+    let mut labels = labels.filter_map(|&thread| Label::of(hang, thread));
+    let Some(first) = labels.next() else {
+        return String::new();
+    };
+    let rest: Vec<_> = labels.map(|label| format!("waits for {label}")).collect();
     format!(
         "they wait for each other: {first} {}\n",
         rest.join(", which ")
     )
 }
 
-fn name(hang: &Hang, thread: usize) -> Option<&str> {
-    hang.threads.get(thread)?.name.as_deref()
+/// How a thread is called in a report.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Label {
+    /// Its name, if it has one.
+    pub(super) name: Option<String>,
+    /// Its number in its process, in the order in which they were started.
+    pub(super) number: usize,
 }
 
-/// A thread as sentences begin with it.
+impl Label {
+    /// The label of the thread with this index in the hang.
+    fn of(hang: &Hang, thread: usize) -> Option<Self> {
+        let thread = hang.threads.get(thread)?;
+        Some(Self {
+            name: thread.name.clone(),
+            number: thread.number,
+        })
+    }
+
+    /// The name, or a text in its place.
+    pub(super) fn plain(&self) -> String {
+        match &self.name {
+            Some(name) => name.clone(),
+            None => self.to_string(),
+        }
+    }
+}
+
+impl std::fmt::Display for Label {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match &self.name {
+            Some(name) => write!(f, "thread `{name}`"),
+            None => write!(f, "unnamed thread {}", self.number),
+        }
+    }
+}
+
+/// A thread of which no more than the name is known, as sentences begin with
+/// it.
 pub(super) fn named(name: Option<&str>) -> String {
     match name {
         Some(name) => format!("thread `{name}`"),
@@ -61,15 +97,14 @@ pub(super) fn blocks(hang: &Hang) -> Vec<Block> {
 /// A suspended thread.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Block {
-    /// Its name, if it has one.
-    pub(super) thread: Option<String>,
+    pub(super) thread: Label,
     /// What it is in: `std::sync::Mutex::lock`.
     pub(super) what: String,
-    /// The threads of which one may hold the lock that it waits for, by their
-    /// names.
-    pub(super) held_by: Vec<Option<String>>,
+    /// The threads of which one probably holds the lock that it waits for. It
+    /// may be among them.
+    pub(super) held_by: Vec<Label>,
     /// The way over those that it waits for back to itself.
-    pub(super) cycle: Vec<Option<String>>,
+    pub(super) cycle: Vec<Label>,
     /// Where the user's code called that: `src/lib.rs:7:9`, and in which
     /// function; then the callers of that.
     pub(super) places: Vec<(String, String)>,
@@ -78,9 +113,9 @@ pub(super) struct Block {
 
 impl Block {
     fn of(thread: &Suspended, hang: &Hang) -> Self {
-        let names = |threads: &[usize]| {
-            let names = threads.iter().map(|&thread| name(hang, thread));
-            names.map(|name| name.map(str::to_owned)).collect()
+        let labels = |threads: &[usize]| {
+            let labels = threads.iter().map(|&thread| Label::of(hang, thread));
+            labels.flatten().collect()
         };
         let frames = frames(&thread.backtrace);
         let is_harness = frames
@@ -102,7 +137,23 @@ impl Block {
         let what = match (&thread.cause, what.as_str()) {
             (Cause::Yield, _) => "yields for ever".to_owned(),
             (_, "") => "waits".to_owned(),
-            (Cause::Join(Some(name)), what) => format!("{what}, for the end of `{name}`"),
+            (
+                Cause::Join {
+                    name: Some(name), ..
+                },
+                what,
+            ) => {
+                format!("{what}, for the end of `{name}`")
+            }
+            (
+                Cause::Join {
+                    number: Some(number),
+                    ..
+                },
+                what,
+            ) => {
+                format!("{what}, for the end of unnamed thread {number}")
+            }
             (Cause::Io { call, kind }, what) => {
                 let kind = kind.as_ref().map(|kind| format!(" on a {kind}"));
                 format!("{what}, in `{call}`{}", kind.unwrap_or_default())
@@ -116,10 +167,13 @@ impl Block {
             .filter_map(|frame| Some((short(frame.place.as_ref()?), frame.name.clone())))
             .take(CALLERS);
         Self {
-            thread: thread.name.clone(),
+            thread: Label {
+                name: thread.name.clone(),
+                number: thread.number,
+            },
             what,
-            held_by: names(&thread.held_by),
-            cycle: names(&thread.cycle),
+            held_by: labels(&thread.held_by),
+            cycle: labels(&thread.cycle),
             places: places.collect(),
             is_harness,
         }
@@ -127,12 +181,15 @@ impl Block {
 
     /// As text, a line for each place.
     fn text(&self) -> String {
-        let thread = named(self.thread.as_deref());
+        let thread = &self.thread;
         let mut text = format!("{thread} is suspended for good: {}", self.what);
-        let holders = self.held_by.iter();
-        let holders: Vec<_> = holders.map(|name| named(name.as_deref())).collect();
+        let holder = |label: &Label| match label {
+            label if label == thread => "by itself".to_owned(),
+            label => format!("by {label}"),
+        };
+        let holders: Vec<_> = self.held_by.iter().map(holder).collect();
         if !holders.is_empty() {
-            let _ = write!(text, ", held by {}", holders.join(" or "));
+            let _ = write!(text, ", probably held {}", holders.join(" or "));
         }
         text.push('\n');
         for (place, function) in &self.places {
@@ -393,6 +450,7 @@ mod tests {
             is_alive: false,
             threads: vec![Suspended {
                 name: Some("worker".to_owned()),
+                number: 1,
                 cause: Cause::Wake,
                 waited: Duration::ZERO,
                 held_by: Vec::new(),
@@ -409,8 +467,9 @@ mod tests {
 
     #[test]
     fn who_holds_a_lock_is_told_and_a_cycle_once() {
-        let thread = |name: Option<&str>, held_by: &[usize], cycle: &[usize]| Suspended {
+        let thread = |number, name: Option<&str>, held_by: &[usize], cycle: &[usize]| Suspended {
             name: name.map(str::to_owned),
+            number,
             cause: Cause::Wake,
             waited: Duration::ZERO,
             held_by: held_by.to_vec(),
@@ -420,20 +479,21 @@ mod tests {
         let hang = Hang {
             is_alive: false,
             threads: vec![
-                thread(Some("main"), &[], &[]),
-                thread(Some("left"), &[2], &[1, 2]),
-                thread(None, &[1], &[2, 1]),
-                thread(Some("third"), &[1, 2], &[]),
+                thread(0, Some("main"), &[], &[]),
+                thread(2, None, &[2], &[1, 2]),
+                thread(3, None, &[1], &[2, 1]),
+                thread(4, Some("third"), &[2, 3], &[]),
             ],
         };
         assert_eq!(
             text(&hang),
             "thread `main` is suspended for good: waits\n\
-             thread `left` is suspended for good: waits, held by an unnamed thread\n\
-             an unnamed thread is suspended for good: waits, held by thread `left`\n\
-             thread `third` is suspended for good: waits, held by thread `left` or an unnamed thread\n\
-             they wait for each other: thread `left` waits for an unnamed thread, \
-             which waits for thread `left`\n"
+             unnamed thread 2 is suspended for good: waits, probably held by unnamed thread 3\n\
+             unnamed thread 3 is suspended for good: waits, probably held by unnamed thread 2\n\
+             thread `third` is suspended for good: waits, \
+             probably held by unnamed thread 3 or by itself\n\
+             they wait for each other: unnamed thread 2 waits for unnamed thread 3, \
+             which waits for unnamed thread 2\n"
         );
     }
 
@@ -447,6 +507,7 @@ mod tests {
             6: core::ops::function::FnOnce::call_once\n             at /rustc/1/library/core/src/f.rs:1:1\n";
         let thread = Suspended {
             name: Some("left".to_owned()),
+            number: 1,
             cause: Cause::Wake,
             waited: Duration::ZERO,
             held_by: Vec::new(),

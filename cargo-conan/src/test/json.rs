@@ -5,7 +5,7 @@ use std::time::Duration;
 use serde_json::{Value, json};
 
 use super::execute::{Exactness, Outcome, Verdict};
-use super::hang;
+use super::hang::{self, Label};
 use super::list::Test;
 use super::report::{Totals, not_exact};
 
@@ -51,11 +51,13 @@ fn threads(hang: &conan_preload::Hang) -> Value {
     let blocks = blocks.iter().map(|block| {
         let places = block.places.iter();
         let places = places.map(|(place, function)| json!({"place": place, "in": function}));
+        let names = |labels: &[Label]| labels.iter().map(Label::plain).collect::<Vec<_>>();
         json!({
-            "thread": block.thread,
+            "thread": block.thread.name,
+            "number": block.thread.number,
             "in": block.what,
-            "held_by": block.held_by,
-            "cycle": block.cycle,
+            "held_by": names(&block.held_by),
+            "cycle": names(&block.cycle),
             "places": places.collect::<Vec<_>>(),
         })
     });

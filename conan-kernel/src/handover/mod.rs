@@ -16,8 +16,8 @@ use crate::bottom::Bottom;
 use crate::clocks::real_clock;
 use crate::crew::Berth;
 use crate::lock::{Guard, Lock};
+use crate::lock_holders::{Evidence, LockQuery};
 use crate::me::Inside;
-use crate::pointers::Sought;
 use crate::polling::Looks;
 use crate::raw;
 use crate::signals::Pending;
@@ -115,7 +115,7 @@ pub(crate) struct Slot {
     pub(crate) berth: Berth,
     pub(crate) looks: Looks,
     pub(crate) signals: Pending,
-    sought: Sought,
+    lock_query: LockQuery,
     /// True while a thread uses it.
     taken: AtomicBool,
     os: os::Seat,
@@ -134,7 +134,7 @@ impl Slot {
             berth: Berth::default(),
             looks: Looks::default(),
             signals: Pending::default(),
-            sought: Sought::default(),
+            lock_query: LockQuery::default(),
             taken: AtomicBool::new(true),
             os: os::Seat::default(),
             #[cfg(target_arch = "x86_64")]
@@ -176,18 +176,18 @@ impl Slot {
         self.backtrace.lock().take()
     }
 
-    /// True if the stack of a thread that waits points to a lock, given by the
-    /// word that threads wait at.
-    pub(crate) fn points_to(&'static self, word: usize) -> bool {
-        self.sought.ask(word);
+    /// What the stack of a thread that waits says about the lock at this
+    /// address.
+    pub(crate) fn evidence(&'static self, lock: usize) -> Evidence {
+        self.lock_query.ask(lock);
         handover().tell(self);
-        self.sought.is_found()
+        self.lock_query.evidence()
     }
 
     /// Looks at the calling thread's own stack, as the owner wants.
     fn look_at_own_stack(&self) {
         let _inside = Inside::enter();
-        if self.sought.look(&self.bottom) {
+        if self.lock_query.answer(&self.bottom) {
             return;
         }
         *self.backtrace.lock() = Some(Stack::here(&self.bottom).text());

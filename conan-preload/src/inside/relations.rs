@@ -1,6 +1,6 @@
 //! Who waits for whom in a process that hangs.
 
-use conan_explore::{WaitFor, Waits};
+use conan_explore::WaitFor;
 use conan_kernel::World;
 use conan_kernel::preload::Relation;
 
@@ -11,10 +11,9 @@ pub(crate) fn relations(world: &World) -> Vec<Relation> {
     let relations = threads.map(|thread| Relation {
         thread,
         backtrace: wait_for.backtrace(thread).map(str::to_owned),
-        held_by: match wait_for.waits(thread) {
-            Waits::Lock => wait_for.on(thread).to_vec(),
-            _ => Vec::new(),
-        },
+        held_by: wait_for
+            .holders(thread)
+            .map_or_else(Vec::new, |holders| holders.threads.clone()),
         cycle: wait_for.cycle(thread).unwrap_or_default(),
     });
     relations.collect()

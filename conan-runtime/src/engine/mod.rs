@@ -141,8 +141,13 @@ pub struct Suspension {
     pub until: Option<u64>,
     /// The thread for whose end it waits.
     pub joins: Option<String>,
-    /// Who has the lock for which it waits, as far as stacks tell: one of these.
+    /// The other threads of which one may hold the lock that it waits for.
     pub held_by: Vec<String>,
+    /// True if it may hold that lock itself.
+    pub holds_itself: bool,
+    /// True if the holder is known for certain; otherwise it is read from the
+    /// stacks.
+    pub holder_is_certain: bool,
     /// Threads each of which waits for the next, this one first, and the last
     /// one for this one.
     pub cycle: Vec<String>,

@@ -1,6 +1,6 @@
 //! What the kernel knows of a thread that is suspended.
 
-use conan_explore::{WaitFor, Waits};
+use conan_explore::WaitFor;
 use conan_kernel::{Cause, ThreadId, ThreadInfo, Wake};
 
 use super::r#virtual::{VirtualSession, place};
@@ -35,9 +35,11 @@ impl VirtualSession {
         match blocked.cause {
             Cause::Join(other) => suspension.joins = Some(threads.name(other)),
             Cause::Futex(address) => {
-                if wait_for.waits(id) == Waits::Lock {
-                    let holders = wait_for.on(id).iter();
-                    suspension.held_by = holders.map(|&id| threads.name(id)).collect();
+                if let Some(holders) = wait_for.holders(id) {
+                    let others = holders.threads.iter().filter(|&&other| other != id);
+                    suspension.held_by = others.map(|&other| threads.name(other)).collect();
+                    suspension.holds_itself = holders.threads.contains(&id);
+                    suspension.holder_is_certain = holders.is_certain;
                 }
                 let same = |info: &&ThreadInfo| {
                     let cause = info.blocked.map(|blocked| blocked.cause);
@@ -71,7 +73,10 @@ impl Threads {
     fn name(&self, id: ThreadId) -> String {
         match self.get(id).and_then(|info| info.name.as_ref()) {
             Some(name) => format!("thread {name}"),
-            None => "a thread of the component".to_owned(),
+            None => match self.get(id) {
+                Some(info) => format!("the component's thread {}", info.number),
+                None => "a thread of the component".to_owned(),
+            },
         }
     }
 

@@ -352,8 +352,8 @@ fn threads_that_wait_for_each_other_are_told_though_another_one_goes_on() {
         ran.exits_with(1)
             .prints("thread here")
             .prints("= note: blocked at src/lib.rs:12:37\n")
-            .prints("= note: it waits for a lock that thread there holds\n")
-            .prints("= note: it waits for a lock that thread here holds\n")
+            .prints("= note: it waits for a lock that thread there probably holds\n")
+            .prints("= note: it waits for a lock that thread here probably holds\n")
             .prints(cycle);
     }
 }

@@ -275,20 +275,20 @@ fn who_holds_a_lock_is_told_and_who_wait_for_each_other() {
         ran
     };
     say(opposite)
-        .says("thread `there` is suspended for good: std::sync::Mutex::lock, held by thread `back`")
-        .says("thread `back` is suspended for good: std::sync::Mutex::lock, held by thread `there`")
+        .says("thread `there` is suspended for good: std::sync::Mutex::lock, probably held by thread `back`")
+        .says("thread `back` is suspended for good: std::sync::Mutex::lock, probably held by thread `there`")
         .says(
             "they wait for each other: \
              thread `there` waits for thread `back`, which waits for thread `there`",
         );
     say("three_in_a_ring")
-        .says("std::sync::RwLock::write, held by thread `b`")
+        .says("std::sync::RwLock::write, probably held by thread `b`")
         .says(
             "they wait for each other: thread `a` waits for thread `b`, \
              which waits for thread `c`, which waits for thread `a`",
         );
     say(elsewhere)
-        .says("std::sync::Mutex::lock, held by thread `holder`")
+        .says("std::sync::Mutex::lock, probably held by thread `holder`")
         .never_mentions("wait for each other");
     say("the_holder_has_ended")
         .says("thread `waiter` is suspended for good: std::sync::Mutex::lock\n")
