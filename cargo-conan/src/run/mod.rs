@@ -3,6 +3,7 @@
 
 pub(crate) mod cargo;
 pub(crate) mod execute;
+mod highlight;
 pub(crate) mod interrupt;
 mod manifest;
 pub(crate) mod reports;
