@@ -1,8 +1,10 @@
 //! What can be wrong with an execution.
 
+use std::collections::BTreeSet;
 use std::fmt;
 
 use crate::race::Raced;
+use crate::waits;
 
 /// What was wrong with an execution of [`Threads`](crate::Threads).
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -117,6 +119,20 @@ impl Suspended {
     }
 }
 
+impl Suspended {
+    fn is_like(&self, other: &Self) -> bool {
+        self.why == other.why && self.lines() == other.lines()
+    }
+
+    /// The lines of the program in which the threads are.
+    fn lines(&self) -> BTreeSet<Vec<&str>> {
+        let backtraces = self.threads.iter().map(|stuck| stuck.backtrace.as_deref());
+        backtraces
+            .map(|backtrace| waits::lines(backtrace.unwrap_or_default()))
+            .collect()
+    }
+}
+
 fn why(threads: &[Stuck]) -> Why {
     let mut waits = threads.iter().map(|stuck| stuck.waits);
     let missed = |stuck: &Stuck| stuck.waits == Waits::Signal && stuck.has_missed;
@@ -133,7 +149,7 @@ fn why(threads: &[Stuck]) -> Why {
 
 impl Failure {
     /// True if two executions have failed in the same way: at the same panic,
-    /// or by threads suspended for the same reason.
+    /// or by threads suspended for the same reason in the same lines.
     pub fn is_like(&self, other: &Self) -> bool {
         match (self, other) {
             (Self::Panicked(one), Self::Panicked(other)) => {
@@ -142,7 +158,7 @@ impl Failure {
                     (one, other) => one == other,
                 }
             }
-            (Self::Suspended(one), Self::Suspended(other)) => one.why == other.why,
+            (Self::Suspended(one), Self::Suspended(other)) => one.is_like(other),
             (Self::Raced(one), Self::Raced(other)) => one.is_like(other),
             (Self::Wrong(_), Self::Wrong(_)) | (Self::Endless(_), Self::Endless(_)) => true,
             _ => false,

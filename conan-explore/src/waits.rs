@@ -106,6 +106,21 @@ pub(crate) fn initialisations(backtrace: &str) -> usize {
     are_calls.count()
 }
 
+/// The lines of the program in which the thread with this backtrace is: those that
+/// are neither std's nor the engine's, the innermost first.
+pub(crate) fn lines(backtrace: &str) -> Vec<&str> {
+    let is_engines = |folder: &str| {
+        let name = folder.split_once("-0.").map_or(folder, |(name, _)| name);
+        name == "conan-kernel" || name == "conan-runtime"
+    };
+    let places = functions(backtrace).into_iter().map(|it| it.place);
+    let of_program = places.filter(|place| {
+        let is_std = place.is_empty() || place.starts_with("/rustc/");
+        !is_std && !place.split('/').any(is_engines)
+    });
+    of_program.collect()
+}
+
 /// A function on a stack.
 struct Function<'b> {
     name: &'b str,
@@ -158,7 +173,7 @@ impl Function<'_> {
 
 #[cfg(test)]
 mod tests {
-    use super::{StdLock, waiting};
+    use super::{StdLock, lines, waiting};
     use crate::failure::Waits;
 
     fn waits(backtrace: &str) -> Waits {
@@ -214,6 +229,20 @@ mod tests {
         assert_eq!(waits(parks), Waits::Signal);
         let own = "   4: lock\n             at ./src/mutex.rs:7:1\n   5: lock\n             at /home/me/std/src/poll.rs:1:1\n";
         assert_eq!(waits(own), Waits::Unknown);
+    }
+
+    #[test]
+    fn the_lines_of_a_program_are_neither_stds_nor_the_engines() {
+        let backtrace = "   3: syscall\n\
+                         \x20            at ./conan-kernel/src/interpose.rs:83:32\n\
+                         \x20  4: std::sys::sync::mutex::futex::Mutex::lock_contended\n\
+                         \x20            at /rustc/59807616e1/library/std/src/sys/mutex.rs:1:1\n\
+                         \x20  5: mine::lock\n\
+                         \x20            at ./src/mine.rs:7:9\n\
+                         \x20  6: mine::main\n\
+                         \x20            at ./src/main.rs:3:1\n";
+        assert_eq!(lines(backtrace), ["./src/mine.rs:7:9", "./src/main.rs:3:1"]);
+        assert_eq!(lines(""), [""; 0]);
     }
 
     #[test]

@@ -71,3 +71,20 @@ fn a_schedule_is_left_as_it_is_without_replays() {
     };
     assert!(found.shrunk.is_none());
 }
+
+#[test]
+fn a_deadlock_stays_the_one_that_was_found() {
+    // Each in a line of its own; the second one needs no preemption.
+    let mut seen = std::collections::BTreeSet::new();
+    for seed in 0..20 {
+        let (found, _) = find(&programs::two_deadlocks(), Random::new(seed), 1000);
+        let threads = |failure: &Failure| match failure {
+            Failure::Suspended(suspended) => suspended.threads.len(),
+            other => panic!("{other}"),
+        };
+        let shrunk = found.shrunk.expect("it fails again");
+        assert_eq!(threads(&found.failure), threads(&shrunk.failure));
+        seen.insert(threads(&found.failure));
+    }
+    assert_eq!(seen, [1, 2].into(), "each of them is found");
+}

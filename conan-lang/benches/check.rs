@@ -3,9 +3,11 @@
 //! Two claims: a script of the size that the paper reports, 400 lines in ten
 //! sequences, takes less than 10 ms; and 100,000 lines take no more than 1.5
 //! times as long for each line as 1,000 lines do. The bench fails if either
-//! does not hold.
+//! does not hold. Times are processor time where the system tells it: what else
+//! the machine does is not in it.
 
 use std::fmt::Write as _;
+use std::fs;
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
@@ -13,7 +15,7 @@ const MAX_PAPER: Duration = Duration::from_millis(10);
 const MAX_RATIO: f64 = 1.5;
 
 fn main() -> ExitCode {
-    let mut sizes = [(400, 20), (1_000, 100), (10_000, 10), (100_000, 1)].map(|(lines, runs)| {
+    let mut sizes = [(400, 250), (1_000, 100), (10_000, 10), (100_000, 1)].map(|(lines, runs)| {
         let text = script(lines);
         Size {
             text,
@@ -54,7 +56,13 @@ struct Size {
 
 impl Size {
     fn measure(&mut self) {
-        let total: Duration = (0..self.runs).map(|_| time(self.text.clone())).sum();
+        let texts: Vec<_> = (0..self.runs).map(|_| self.text.clone()).collect();
+        let (began, before) = (Instant::now(), processor_time());
+        texts.into_iter().for_each(read);
+        let total = match (before, processor_time()) {
+            (Some(before), Some(after)) => after.saturating_sub(before),
+            _ => began.elapsed(),
+        };
         self.best = self.best.min(total / self.runs);
     }
 
@@ -74,17 +82,25 @@ impl Size {
     }
 }
 
-/// Each run is on a thread of its own: proc-macro2 keeps what a thread has
-/// parsed.
-fn time(text: String) -> Duration {
+/// Reads and checks a script, on a thread of its own: proc-macro2 keeps what a
+/// thread has parsed.
+fn read(text: String) {
     let thread = std::thread::spawn(move || {
-        let started = Instant::now();
         let parsed = conan_lang::parse("bench.conan", text);
-        let time = started.elapsed();
         assert!(parsed.diagnostics.is_empty(), "the script is clean");
-        time
     });
-    thread.join().expect("the script can be read")
+    thread.join().expect("the script can be read");
+}
+
+/// The processor time of this process, where there is `/proc`. Linux counts it
+/// in hundredths of a second.
+fn processor_time() -> Option<Duration> {
+    let stat = fs::read_to_string("/proc/self/stat").ok()?;
+    // The name in parentheses may hold anything; after it, the state is first.
+    let numbers = stat.rsplit(')').next()?.split_whitespace();
+    let ticks = numbers.skip(11).take(2).map(str::parse::<u64>);
+    let ticks = ticks.sum::<Result<u64, _>>().ok()?;
+    Some(Duration::from_millis(ticks * 10))
 }
 
 /// A script of about this many lines, in sequences of 39 lines, each in the

@@ -4,6 +4,7 @@
 pub(crate) mod cargo;
 pub(crate) mod execute;
 pub(crate) mod guardian;
+mod highlight;
 pub(crate) mod interrupt;
 mod manifest;
 pub(crate) mod reports;

@@ -2,6 +2,7 @@
 
 use serde_json::{Value, json};
 
+use super::highlight::{highlighted, highlighted_exploration};
 use crate::cli::Format;
 use crate::github::{self, Level, Location};
 use crate::output;
@@ -64,7 +65,8 @@ impl Printer {
     fn human(&mut self, report: &Value) {
         if report.get("exploration").is_some() {
             // It says itself where and how it went.
-            return output::out(format_args!("{}", text(&report["rendered"])));
+            let rendered = highlighted_exploration(text(&report["rendered"]));
+            return output::out(format_args!("{rendered}"));
         }
         let script = text(&report["script"]);
         if script != self.script {
@@ -88,7 +90,7 @@ impl Printer {
         ));
         let rendered = text(&report["rendered"]);
         if !rendered.is_empty() {
-            output::out(format_args!("{rendered}\n"));
+            output::out(format_args!("{}\n", highlighted(rendered)));
         }
     }
 

@@ -55,6 +55,29 @@ pub fn ab_ba() -> impl Failing {
     })
 }
 
+/// Two locks, taken in one order and in the other; and a lock that a thread takes
+/// twice if it comes second.
+pub fn two_deadlocks() -> impl Failing {
+    Threads::new(|stage: &mut Stage| {
+        let locks = Arc::new((Mutex::new(()), Mutex::new(()), Mutex::new(false)));
+        let turned = locks.clone();
+        stage.spawn("ab", move || {
+            let is_second = *lock(&locks.2);
+            if is_second {
+                let _once = lock(&locks.2);
+                let _twice = lock(&locks.2);
+            }
+            let _a = lock(&locks.0);
+            let _b = lock(&locks.1);
+        });
+        stage.spawn("ba", move || {
+            *lock(&turned.2) = true;
+            let _b = lock(&turned.1);
+            let _a = lock(&turned.0);
+        });
+    })
+}
+
 /// A wait without a condition: the notification may have come before.
 pub fn lost_notify() -> impl Failing {
     Threads::new(|stage: &mut Stage| {

@@ -11,7 +11,7 @@
 //! natively is left out both ways, and named below the table. `cpu` is the
 //! processor time of a run: where the machine has other things to do, it says
 //! more than what a clock on the wall says. The bench fails if a verdict differs
-//! for no known reason.
+//! for no known reason, or if a suite cannot be run.
 //!
 //! With `--ten` each suite runs ten times in virtual time, with all cores busy
 //! otherwise. Then the bench fails if two runs have another verdict, or another
@@ -124,6 +124,7 @@ fn main() -> ExitCode {
                 row.extend(comparison.columns);
             }
             Err(why) => {
+                is_fine = false;
                 notes.push(format!("{}: {why}", suite.name));
                 row.push("not run".to_owned());
             }

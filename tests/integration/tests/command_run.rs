@@ -275,3 +275,68 @@ fn run_uses_what_the_packages_own_tests_use() {
         .ran();
     ran.exits_with(0).prints_line("Test cases: 2");
 }
+
+#[test]
+fn a_report_has_colours_on_a_terminal_and_where_they_are_asked_for() {
+    const ESCAPE: char = '\u{1b}';
+    // What `check` has: red and bold.
+    let verdict = "\u{1b}[1m\u{1b}[31mFAILED\u{1b}[0m";
+    let heading = "\u{1b}[1m\u{1b}[31mvalue error\u{1b}[0m";
+    let caret = "\u{1b}[1m\u{1b}[31m^\u{1b}[0m";
+    let scratch = crate_with_scripts("colours", &[("tests/scripts/wrong.conan", &failing())]);
+    let run = || {
+        let mut command = scratch.conan();
+        command
+            .args(["run", "tests/scripts"])
+            .env_remove("NO_COLOR")
+            .env_remove("CLICOLOR_FORCE");
+        command
+    };
+
+    let plain = run().ran();
+    plain.exits_with(1).prints("value error at tick 1");
+    assert!(!plain.stdout.contains(ESCAPE), "{plain}");
+
+    let forced = run().env("CLICOLOR_FORCE", "1").ran();
+    forced.exits_with(1);
+    forced.prints(verdict).prints(heading).prints(caret);
+    let without: String = uncoloured(&forced.stdout);
+    assert_eq!(without, plain.stdout);
+
+    // A pseudo-terminal, where there is util-linux's command for one.
+    let command = run();
+    let words: Vec<_> = std::iter::once(command.get_program())
+        .chain(command.get_args())
+        .map(|word| format!("'{}'", word.to_string_lossy()))
+        .collect();
+    let on_a_terminal = || {
+        let mut script = conan_integration::command("script", scratch.root());
+        for (name, value) in command.get_envs() {
+            match value {
+                Some(value) => script.env(name, value),
+                None => script.env_remove(name),
+            };
+        }
+        script.env("TERM", "xterm");
+        script.args(["-qec", &words.join(" "), "/dev/null"]);
+        script
+    };
+    if cfg!(not(target_os = "linux")) || on_a_terminal().arg("--version").output().is_err() {
+        eprintln!("there is no `script`: the terminal is not tested");
+        return;
+    }
+    let terminal = on_a_terminal().ran();
+    terminal.exits_with(1);
+    terminal.prints(verdict).prints(heading).prints(caret);
+    let asked_not_to = on_a_terminal().env("NO_COLOR", "1").ran();
+    asked_not_to.exits_with(1).prints("value error at tick 1");
+    assert!(!asked_not_to.stdout.contains(ESCAPE), "{asked_not_to}");
+}
+
+/// Text without the escape sequences of colours, `ESC [ … m`.
+fn uncoloured(text: &str) -> String {
+    let mut parts = text.split("\u{1b}[");
+    let first = parts.next().unwrap_or_default().to_owned();
+    let rest = parts.filter_map(|part| part.split_once('m'));
+    rest.fold(first, |text, (_, rest)| text + rest)
+}
