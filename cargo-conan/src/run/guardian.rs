@@ -7,7 +7,7 @@
 //! and ends.
 //!
 //! A message is a sign (`+` or `-`), a letter (`p` for a process, `g` for a
-//! process group, `f` for a file), a number or a path, and a zero byte.
+//! process group, `f` for a file or a folder), a number or a path, and a zero byte.
 
 #[cfg(unix)]
 pub(crate) use self::unix::run_if_asked;
@@ -19,7 +19,6 @@ mod unix {
     use std::collections::BTreeSet;
     use std::env;
     use std::ffi::OsStr;
-    use std::fs;
     use std::io::{self, BufRead, BufReader, Write};
     use std::os::unix::ffi::OsStrExt;
     use std::os::unix::process::CommandExt;
@@ -27,7 +26,7 @@ mod unix {
     use std::process::{ChildStdin, Command, ExitCode, Stdio};
     use std::sync::{Mutex, PoisonError};
 
-    use super::super::interrupt::{Group, Signal, end};
+    use super::super::interrupt::{Group, Signal, end, remove as remove_path};
 
     /// The only argument of a guardian.
     const GUARDIAN: &str = "conan-guardian";
@@ -45,7 +44,7 @@ mod unix {
         tell(b'-', letter(group), id.to_string().as_bytes());
     }
 
-    /// Has a file removed when this process ends.
+    /// Has a file or a folder removed when this process ends.
     pub(in super::super) fn remove(path: &Path) {
         let path = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
         tell(b'+', b'f', path.as_os_str().as_bytes());
@@ -118,7 +117,7 @@ mod unix {
             b'p' => Group::Ours,
             b'g' => Group::Own,
             _ => {
-                let _ = fs::remove_file(OsStr::from_bytes(what));
+                remove_path(Path::new(OsStr::from_bytes(what)));
                 return;
             }
         };

@@ -34,7 +34,7 @@ static BUSY: RwLock<()> = RwLock::new(());
 /// The processes that run on our behalf at this moment.
 static RUNNING: Mutex<Vec<(u32, Group)>> = Mutex::new(Vec::new());
 
-/// Files that are of no use without us.
+/// Files and folders that are of no use without us.
 static TEMPORARY: Mutex<Vec<PathBuf>> = Mutex::new(Vec::new());
 
 /// A process that was asked to end is killed after this time.
@@ -107,11 +107,14 @@ fn end_all() {
     }
 }
 
-/// Removes the files that are of no use without us.
+/// Removes the files and folders that are of no use without us.
 fn remove_temporary() {
-    for path in locked(&TEMPORARY).iter() {
-        let _ = fs::remove_file(path);
-    }
+    locked(&TEMPORARY).iter().for_each(|path| remove(path));
+}
+
+/// Removes a file, or a folder with all that is in it; it may be gone already.
+pub(super) fn remove(path: &Path) {
+    let _ = fs::remove_file(path).or_else(|_| fs::remove_dir_all(path));
 }
 
 fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
@@ -171,7 +174,7 @@ pub(crate) fn unless_stopped(otherwise: impl FnOnce() -> Exit) -> Exit {
     }
 }
 
-/// Remembers a file that is removed when this process ends, in whatever way.
+/// Remembers a file or a folder that is removed when this process ends, in whatever way.
 pub(crate) fn remove_with_us(path: &Path) {
     let mut temporary = locked(&TEMPORARY);
     if !temporary.iter().any(|known| known == path) {

@@ -14,6 +14,7 @@ use super::digest::digest;
 use super::execute::Wish;
 use super::random::Random;
 use crate::exit::{Stop, error};
+use crate::run::interrupt;
 
 /// The library, and room for accounts.
 pub(super) struct Library {
@@ -37,6 +38,7 @@ impl Library {
             ))
         };
         let accounts = room().map_err(cannot)?;
+        interrupt::remove_with_us(accounts.path());
         // The loader takes these as the end of a path.
         let is_loadable = !target.to_string_lossy().contains([' ', ':']);
         let folder = if is_loadable {

@@ -2,6 +2,8 @@
 //! ended by a signal: the table in the book, cell by cell.
 #![cfg(target_os = "linux")]
 
+use std::collections::BTreeSet;
+use std::ffi::OsString;
 use std::fs::{self, File};
 use std::io::{self, Read};
 use std::os::unix::process::{CommandExt, ExitStatusExt};
@@ -345,6 +347,7 @@ fn a_failure_is_printed_though_its_schedule_is_not_made_simpler_yet() {
 fn a_killed_command_leaves_no_process_and_no_file() {
     let scratch = scratch("ending_killed");
     let files = scratch.files();
+    let in_memory = left_in_memory();
     for words in endless(&scratch) {
         let words: Vec<_> = words.iter().map(String::as_str).collect();
         let mut command = conan(&scratch, &words);
@@ -355,6 +358,21 @@ fn a_killed_command_leaves_no_process_and_no_file() {
         assert_eq!(status.signal(), Some(9), "{words:?}");
     }
     assert_eq!(scratch.files(), files);
+    let end = Instant::now() + SOON;
+    while left_in_memory().difference(&in_memory).next().is_some() {
+        assert!(Instant::now() < end, "{:?} is left", left_in_memory());
+        thread::yield_now();
+    }
+}
+
+/// The folders of the command in `/dev/shm`. Other tests have some, too, but not
+/// for long.
+fn left_in_memory() -> BTreeSet<OsString> {
+    let entries = fs::read_dir("/dev/shm").into_iter().flatten().flatten();
+    let names = entries.map(|entry| entry.file_name());
+    names
+        .filter(|name| name.to_string_lossy().starts_with("conan-"))
+        .collect()
 }
 
 /// Commands that read a script wait here for what comes through a pipe.
