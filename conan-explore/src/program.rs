@@ -35,4 +35,7 @@ pub enum Outcome<F> {
     Failed(F),
     /// There was none, for this reason.
     Impossible(String),
+    /// The system refused to start one of its threads, which says nothing
+    /// about the program.
+    Refused,
 }

@@ -1,27 +1,18 @@
-//! A sequence as a program that can be executed again and again.
+//! Explores a sequence, and replays what was found.
 
-use std::cell::{Cell, RefCell};
-use std::collections::BTreeSet;
-use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use conan_explore::{
-    Abreast, Bound, Counts, Dfs, End, Explorer, Fixed, Found, History, Mixed, Outcome, Pct, Pos,
-    Program, Random, Schedule, Shard, Token, Verdict,
+    Abreast, Bound, Counts, Dfs, End, Explorer, Fixed, Found, History, Mixed, Pct, Pos, Random,
+    Shard, Token,
 };
 
 use super::explored::{Explored, Failed, Finding, Replayed};
 use super::exploring::{By, Exploring};
-use super::steps::Steps;
-use crate::engine::{Scheduled, with_same_threads};
-use crate::hot_spot::{HotSpot, Reached};
-use crate::report::{Report, Verdict as Judged};
-use crate::run::run_on;
+use super::sequenced::{Sequenced, key};
+use crate::engine::with_same_threads;
+use crate::report::Report;
 use crate::script::{Script, Sequence};
-
-/// Threads that are suspended for good stay until the process ends, and the
-/// system does not let a process have any number of them.
-const MOST_ABANDONED: u64 = 10_000;
 
 /// Explores the schedules of a sequence. `watch` is told how far it has come
 /// after each execution.
@@ -40,7 +31,6 @@ pub fn explore(
         let exploration = explorer.explore_while(&program, |counts| {
             watch(counts);
             limit.is_none_or(|limit| began.elapsed() < limit)
-                && program.abandoned.get() < MOST_ABANDONED
         });
         let missing = program.missing();
         let finding = match exploration.end {
@@ -49,10 +39,7 @@ pub fn explore(
             }
             End::Failed(found) => Finding::Failed(Box::new(failed(&program, *found))),
             End::Exhausted { bounds, .. } => Finding::Exhausted(bounds),
-            End::BoundReached(bound) => {
-                let is_full = program.abandoned.get() >= MOST_ABANDONED;
-                Finding::BoundReached(reached(bound, exploring, is_full))
-            }
+            End::BoundReached(bound) => Finding::BoundReached(reached(bound, exploring)),
             End::Impossible(reason) => Finding::Impossible(reason),
         };
         Explored {
@@ -61,6 +48,7 @@ pub fn explore(
             exploring: exploring.clone(),
             counts: exploration.counts,
             finding,
+            notes: program.notes(),
         }
     })
 }
@@ -77,7 +65,7 @@ pub fn replay(
         .map_err(|error| format!("`{token}`: {error}"))?;
     let steps = Exploring::default().steps;
     let program = Sequenced::new(script, sequence, steps, ticktime);
-    Ok(with_same_threads(|| program.replay(&token)))
+    with_same_threads(|| program.replay(&token))
 }
 
 fn explorer(exploring: &Exploring) -> Explorer {
@@ -102,14 +90,14 @@ fn explorer(exploring: &Exploring) -> Explorer {
         .shard(Shard { index, count })
 }
 
-fn reached(bound: Bound, exploring: &Exploring, is_full: bool) -> String {
+fn reached(bound: Bound, exploring: &Exploring) -> String {
     match bound {
         Bound::Executions => format!("{} executions were asked for", exploring.executions),
-        Bound::Stopped if is_full => {
-            format!(
-                "{MOST_ABANDONED} threads are suspended for good, which is enough for a process"
-            )
-        }
+        Bound::Threads => format!(
+            "{} threads that never end are left behind, which is enough for a process",
+            conan_kernel::left_behind()
+        ),
+        Bound::Refused => "the system refused to start another thread".to_owned(),
         Bound::Stopped => "the time was up".to_owned(),
         Bound::NotExact => {
             "nothing was left to try, but some executions were not exact, or not repeatable"
@@ -126,11 +114,11 @@ fn failed(program: &Sequenced, found: Found<Report>) -> Failed {
         Some(shrunk) => (shrunk.token, shrunk.trace, shrunk.failure),
         None => (found.token, found.trace, found.failure),
     };
-    let again = program.replay(&token);
-    let (report, steps) = if again.fits && key(&again.report) == key(&report) {
-        (again.report, again.steps)
-    } else {
-        (report, String::new())
+    let again = program.replay(&token).ok();
+    let again = again.filter(|again| again.fits && key(&again.report) == key(&report));
+    let (report, steps) = match again {
+        Some(again) => (again.report, again.steps),
+        None => (report, String::new()),
     };
     Failed {
         report,
@@ -142,128 +130,5 @@ fn failed(program: &Sequenced, found: Found<Report>) -> Failed {
         found_deviations,
         is_replayed,
         steps,
-    }
-}
-
-struct Sequenced {
-    script: &'static Script,
-    sequence: &'static Sequence,
-    steps: u64,
-    ticktime: Option<u64>,
-    /// Threads that were left suspended.
-    abandoned: Cell<u64>,
-    /// The hot spots of `#sometimes` that were reached.
-    reached: RefCell<BTreeSet<&'static str>>,
-}
-
-impl Sequenced {
-    fn new(
-        script: &'static Script,
-        sequence: &'static Sequence,
-        steps: u64,
-        ticktime: Option<u64>,
-    ) -> Self {
-        Self {
-            script,
-            sequence,
-            steps,
-            ticktime,
-            abandoned: Cell::new(0),
-            reached: RefCell::default(),
-        }
-    }
-
-    /// The hot spots that no execution has reached, and one should have.
-    fn missing(&self) -> Vec<HotSpot> {
-        let reached = self.reached.borrow();
-        let spots = self.sequence.hot_spots.iter().copied();
-        let wanted = spots.filter(|spot| spot.reached == Reached::Sometimes);
-        wanted.filter(|spot| !reached.contains(spot.name)).collect()
-    }
-
-    fn execute_noting(&self, schedule: Schedule, steps: Option<Arc<Steps>>) -> Report {
-        let engine = Scheduled {
-            schedule,
-            limit: self.steps,
-            steps,
-        };
-        let report = run_on(self.script, self.sequence, &engine, self.ticktime);
-        self.abandoned.set(self.abandoned.get() + report.abandoned);
-        self.reached.borrow_mut().extend(&report.reached);
-        report
-    }
-
-    /// Executes the schedule of a token, and notes it step by step.
-    fn replay(&self, token: &Token) -> Replayed {
-        let steps = Arc::new(Steps::default());
-        let noting = Noting {
-            program: self,
-            steps: Arc::clone(&steps),
-            passed: RefCell::default(),
-        };
-        let replayed = conan_explore::replay(&noting, token);
-        let report = match replayed.verdict.outcome {
-            Outcome::Failed(report) => Some(report),
-            Outcome::Passed | Outcome::Impossible(_) => noting.passed.take(),
-        };
-        Replayed {
-            steps: steps.table(&self.script.codes()),
-            order: steps.order(),
-            report: report.expect("the last execution has a report"),
-            fits: replayed.fits,
-        }
-    }
-}
-
-/// What makes two failures the same: the kind and the place of the first error.
-fn key(report: &Report) -> Option<(&'static str, crate::event::Place)> {
-    let first = report.failures.first()?;
-    Some((first.kind.name(), first.place))
-}
-
-impl Program for Sequenced {
-    type Failure = Report;
-
-    fn execute(&self, schedule: Schedule) -> Verdict<Report> {
-        judged(self.execute_noting(schedule, None), |_| ())
-    }
-
-    fn are_alike(&self, one: &Report, other: &Report) -> bool {
-        key(one) == key(other)
-    }
-}
-
-fn judged(report: Report, has_passed: impl FnOnce(Report)) -> Verdict<Report> {
-    let is_exact = report.inexact.is_empty();
-    let outcome = match report.verdict() {
-        Judged::Passed => {
-            has_passed(report);
-            Outcome::Passed
-        }
-        Judged::Failed => Outcome::Failed(report),
-    };
-    Verdict { outcome, is_exact }
-}
-
-/// The same program, for a replay whose report is wanted in any case.
-struct Noting<'p> {
-    program: &'p Sequenced,
-    steps: Arc<Steps>,
-    /// The report of the last execution, if it has passed.
-    passed: RefCell<Option<Report>>,
-}
-
-impl Program for Noting<'_> {
-    type Failure = Report;
-
-    fn execute(&self, schedule: Schedule) -> Verdict<Report> {
-        self.steps.clear();
-        let steps = Some(Arc::clone(&self.steps));
-        let report = self.program.execute_noting(schedule, steps);
-        judged(report, |report| *self.passed.borrow_mut() = Some(report))
-    }
-
-    fn are_alike(&self, one: &Report, other: &Report) -> bool {
-        key(one) == key(other)
     }
 }
