@@ -6,6 +6,7 @@ use conan_integration::{Ran, Run, Scratch, cargo_conan, command};
 /// Threads that hang while they hold what is the whole process's.
 const LIBRARY: &str = "\
 use std::io::{self, Write};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Condvar, LazyLock, Mutex};
 use std::thread;
 
@@ -30,7 +31,7 @@ fn for_ever() {
 }
 
 #[derive(Default)]
-pub struct Device;
+pub struct Device(AtomicBool);
 
 impl Device {
     pub fn hang_with_the_output(&self) {
@@ -63,6 +64,14 @@ impl Device {
 
     pub fn count(&self) {
         *TOTAL.lock().unwrap() += 1;
+        self.0.store(true, Ordering::SeqCst);
+    }
+
+    pub fn hang_if_first(&self) {
+        let _total = TOTAL.lock().unwrap();
+        if !self.0.load(Ordering::SeqCst) {
+            for_ever();
+        }
     }
 
     pub fn look_up(&self) -> u32 {
@@ -186,13 +195,14 @@ fn a_correct_sequence_passes_after_one_that_hangs_with_what_it_needs() {
 
 #[test]
 fn the_simplest_schedule_is_of_the_bug_and_not_of_what_was_left_behind() {
-    // The second thread hangs only if it comes first; its lock is the whole
-    // process's, so that every later execution would hang, too.
+    // The second thread hangs only if it comes first, and then the first one
+    // waits for its lock. As the lock is the whole process's, every later
+    // execution in the process would hang at the same place.
     let sequences = "
 #begin overtakes
     #tick
         #thread <a> #excMonitor device.count(); #end #end
-        #thread <b> #excMonitor device.hang_with_a_static(); #end #end
+        #thread <b> #excMonitor device.hang_if_first(); #end #end
     #end
 #end
 ";
@@ -200,10 +210,12 @@ fn the_simplest_schedule_is_of_the_bug_and_not_of_what_was_left_behind() {
     let explored = conan(&scratch, &["explore", "-n", "100", SCRIPT]);
     explored
         .exits_with(1)
-        .prints("liveness error at tick 1, thread b");
+        .prints("liveness error at tick 1, thread b")
+        .prints("the schedule: 0 preemptions, 1 decision other than the default");
     let token = token(&explored, "overtakes");
     conan(&scratch, &["replay", SCRIPT, &token])
         .exits_with(1)
+        .prints("liveness error at tick 1, thread b")
         .never_mentions("not the program that the token is of");
 }
 
