@@ -1,6 +1,6 @@
 //! Executes a program under one schedule after the other.
 
-use conan_kernel::{fine, stay_aboard};
+use conan_kernel::{fine, left_behind, stay_aboard};
 
 use crate::digests::Digests;
 use crate::learning::{Learning, learn};
@@ -16,6 +16,10 @@ const EXECUTIONS: u64 = 1000;
 
 /// Replays for making a schedule simpler, if nothing else is said.
 const REPLAYS: u64 = 300;
+
+/// Threads that executions leave behind stay until the process ends, whoever
+/// started them, and the system does not let a process have any number.
+const MOST_LEFT_BEHIND: usize = 10_000;
 
 /// Explores the schedules of programs.
 #[derive(Debug)]
@@ -81,6 +85,11 @@ pub enum Bound {
     Executions,
     /// Whoever watches it.
     Stopped,
+    /// So many threads that never end are left behind by executions that the
+    /// system is about to refuse another one.
+    Threads,
+    /// The system has refused to start a thread.
+    Refused,
     /// The search has come to its end, but some executions were not exact, or
     /// went another way though the same was decided, or came to places where
     /// threads meet that were not known before. There may be more.
@@ -249,6 +258,7 @@ impl Explorer {
                     let execution = learned + number;
                     break self.found(program, found, execution, &self.schedule, self.spurious);
                 }
+                Outcome::Refused => break End::BoundReached(Bound::Refused),
                 Outcome::Passed => {}
             }
             if progress == Progress::Exhausted {
@@ -256,6 +266,9 @@ impl Explorer {
             }
             if !goes_on(&counts) {
                 break End::BoundReached(Bound::Stopped);
+            }
+            if left_behind() >= MOST_LEFT_BEHIND {
+                break End::BoundReached(Bound::Threads);
             }
         };
         Exploration { end, counts }
@@ -284,10 +297,14 @@ impl Explorer {
                     let execution = counts.executions - 1;
                     return Some(self.found(program, found, execution, &schedule, 0));
                 }
+                Outcome::Refused => return Some(End::BoundReached(Bound::Refused)),
                 Outcome::Passed => learning.has_passed(),
             }
             if !goes_on(counts) {
                 return Some(End::BoundReached(Bound::Stopped));
+            }
+            if left_behind() >= MOST_LEFT_BEHIND {
+                return Some(End::BoundReached(Bound::Threads));
             }
         }
         None

@@ -8,6 +8,8 @@
 //! as well find something. In the first, while nothing is known, every atomic
 //! operation is a point.
 
+use std::sync::atomic::{AtomicU64, Ordering};
+
 use conan_kernel::fine;
 
 use crate::program::{Outcome, Program};
@@ -24,6 +26,16 @@ const MOST: u64 = 1000;
 /// The seed of these executions.
 const SEED: u64 = 0;
 
+/// How many executions the process has learned from, since it forgot what it
+/// knew.
+static LEARNED: AtomicU64 = AtomicU64::new(0);
+
+/// How many executions the process has learned from before the present one:
+/// another process must learn from as many before it can have the same points.
+pub fn learned() -> u64 {
+    LEARNED.load(Ordering::Relaxed)
+}
+
 /// Executions in which the kernel learns where threads meet.
 pub(crate) struct Learning {
     schedule: Schedule,
@@ -37,6 +49,7 @@ impl Learning {
     pub(crate) fn begin() -> Option<Self> {
         fine::forget();
         fine::anticipate();
+        LEARNED.store(0, Ordering::Relaxed);
         fine::is_present().then(|| Self {
             schedule: Schedule::new(Mixed::new(SEED), 0),
             executions: 0,
@@ -58,19 +71,28 @@ impl Learning {
     /// the last: with what is known up to then, it can be had again.
     pub(crate) fn has_passed(&mut self) {
         self.executions += 1;
+        LEARNED.store(self.executions, Ordering::Relaxed);
         self.quiet = if fine::adopt() > 0 { 0 } else { self.quiet + 1 };
     }
 }
 
 /// Learns again what was learned before a search of the same program.
 pub(crate) fn learn<F>(program: &dyn Program<Failure = F>) {
+    learn_from(program, u64::MAX);
+}
+
+/// Learns where threads meet from so many executions at most. Another process
+/// has [learned](learned) from as many.
+pub fn learn_from<F>(program: &dyn Program<Failure = F>, executions: u64) {
     let Some(mut learning) = Learning::begin() else {
         return;
     };
-    while let Some(schedule) = learning.next() {
+    while learning.executions < executions
+        && let Some(schedule) = learning.next()
+    {
         match program.execute(schedule).outcome {
             Outcome::Passed => learning.has_passed(),
-            Outcome::Failed(_) | Outcome::Impossible(_) => return,
+            Outcome::Failed(_) | Outcome::Impossible(_) | Outcome::Refused => return,
         }
     }
 }

@@ -44,6 +44,7 @@ mod waits;
 
 pub use explorer::{Bound, Counts, End, Exploration, Explorer, Found, Replayed, Shard, replay};
 pub use failure::{Failure, Holder, Panic, Stuck, Suspended, Waits, Why};
+pub use learning::{learn_from, learned};
 pub use prng::Prng;
 pub use program::{Outcome, Program, Verdict};
 pub use race::{Raced, Racer};

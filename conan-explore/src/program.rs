@@ -42,4 +42,7 @@ pub enum Outcome<F> {
     Failed(F),
     /// There was none, for this reason.
     Impossible(String),
+    /// The system refused to start one of its threads, which says nothing
+    /// about the program.
+    Refused,
 }

@@ -15,16 +15,21 @@ pub struct Schedule(Arc<Mutex<Deciding>>);
 struct Deciding {
     search: Box<dyn Search>,
     trace: Trace,
+    /// The number of the execution.
+    execution: u64,
     /// How many waits may end for no reason, in an execution and from now on.
     spurious: u32,
     spurious_left: u32,
 }
 
 impl Schedule {
-    pub(crate) fn new(search: impl Search + 'static, spurious: u32) -> Self {
+    /// What this search decides, with so many waits in an execution that may
+    /// end for no reason.
+    pub fn new(search: impl Search + 'static, spurious: u32) -> Self {
         Self(Arc::new(Mutex::new(Deciding {
             search: Box::new(search),
             trace: Trace::default(),
+            execution: 0,
             spurious,
             spurious_left: spurious,
         })))
@@ -38,9 +43,22 @@ impl Schedule {
     /// To be called before the execution, with its number.
     pub(crate) fn begin(&self, execution: u64) {
         let mut deciding = self.deciding();
+        deciding.execution = execution;
         deciding.search.begin(execution);
         deciding.trace.clear();
         deciding.spurious_left = deciding.spurious;
+    }
+
+    /// To be called before the same execution is made once more: what the
+    /// last one came to does not count.
+    pub fn again(&self) {
+        let execution = self.deciding().execution;
+        self.begin(execution);
+    }
+
+    /// How many waits of an execution may end for no reason.
+    pub fn spurious(&self) -> u32 {
+        self.deciding().spurious
     }
 
     /// What has been decided in the present execution, or in the last one.
@@ -65,6 +83,7 @@ impl Schedule {
         let empty = Deciding {
             search: Box::new(Fixed),
             trace: Trace::default(),
+            execution: 0,
             spurious: 0,
             spurious_left: 0,
         };

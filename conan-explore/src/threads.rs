@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use conan_kernel::{Crew, Stopped, ThreadId, ThreadInfo, Unavailable, World};
 
-use crate::failure::{Failure, Holder, Panic, Stuck, Suspended, Waits};
+use crate::failure::{Failure, Holder, Panic, Stuck, Suspended, Waits, shown};
 use crate::panics::{Keeping, Panics};
 use crate::program::{Outcome, Program, Verdict};
 use crate::schedule::Schedule;
@@ -90,7 +90,9 @@ pub struct Stage {
     own: Vec<ThreadId>,
     checks: Vec<Check>,
     /// A thread could not be started.
-    refused: Option<String>,
+    was_refused: bool,
+    /// A thread of an earlier execution has what one of these waits for.
+    disturbed: Option<String>,
     ignores_component_panics: bool,
 }
 
@@ -112,46 +114,46 @@ impl Stage {
             keeping: Panics::keep(),
             own: Vec::new(),
             checks: Vec::new(),
-            refused: None,
+            was_refused: false,
+            disturbed: None,
             ignores_component_panics: false,
         })
     }
 
     /// Runs what has been set up.
     fn verdict(mut self) -> Verdict<Failure> {
-        let failure = match self.refused {
-            None => {
-                let failure = self.run();
-                let mut races = self.world.races().into_iter();
-                let raced = races.next().map(|race| Failure::Raced(race.into()));
-                raced.or(failure)
-            }
-            Some(_) => None,
+        let failure = if self.was_refused {
+            None
+        } else {
+            let failure = self.run();
+            let mut races = self.world.races().into_iter();
+            let raced = races.next().map(|race| Failure::Raced(race.into()));
+            raced.or(failure)
         };
         let is_exact = self.world.inexact().is_empty();
-        // A check may have been refused its thread.
-        if let Some(reason) = self.refused.take() {
+        if let Some(reason) = self.disturbed {
             return impossible(reason);
         }
-        Verdict {
-            outcome: failure.map_or(Outcome::Passed, Outcome::Failed),
-            is_exact,
-        }
+        // A check or a thread of the component may have been refused, too.
+        let outcome = if self.was_refused || self.world.was_refused() {
+            Outcome::Refused
+        } else {
+            failure.map_or(Outcome::Passed, Outcome::Failed)
+        };
+        Verdict { outcome, is_exact }
     }
 
     /// Starts a thread of the program. It runs after the setup.
     pub fn spawn(&mut self, name: &str, job: impl FnOnce() + Send + 'static) {
         let panics: Panics = self.keeping.panics().clone();
         let spawned = self.world.spawn(name, move || panics.catch(job));
-        self.has_spawned(name, spawned);
+        self.has_spawned(&spawned);
     }
 
-    fn has_spawned(&mut self, name: &str, spawned: io::Result<ThreadId>) {
+    fn has_spawned(&mut self, spawned: &io::Result<ThreadId>) {
         match spawned {
-            Ok(thread) => self.own.push(thread),
-            Err(error) => {
-                self.refused = Some(format!("thread {name} could not be started: {error}"));
-            }
+            Ok(thread) => self.own.push(*thread),
+            Err(_) => self.was_refused = true,
         }
     }
 
@@ -232,7 +234,7 @@ impl Stage {
     /// The program's own threads that have not ended; and those of a component
     /// that wait for a lock. A component's thread that waits for a signal may
     /// be an idle worker.
-    fn suspended(&self, others_go_on: bool) -> Option<Failure> {
+    fn suspended(&mut self, others_go_on: bool) -> Option<Failure> {
         if !self.world.is_anyone_blocked() {
             return None;
         }
@@ -254,6 +256,15 @@ impl Stage {
             .map(|info| stuck(info, &threads, &wait_for))
             .collect();
         if stuck.is_empty() {
+            return None;
+        }
+        let waits = |info: &&&&ThreadInfo| self.world.waits_for_what_was_left(info.id);
+        if let Some(info) = left.iter().find(waits) {
+            self.disturbed = Some(format!(
+                "{} waits for a lock in a static variable that a thread of an earlier execution \
+                 has, which is suspended for good; each needs a process of its own",
+                shown(info.name.as_deref())
+            ));
             return None;
         }
         let cycle = left.iter().find_map(|info| wait_for.cycle(info.id));

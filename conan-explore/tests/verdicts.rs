@@ -447,3 +447,64 @@ fn a_lock_that_was_forgotten_has_no_holder() {
     assert!(suspended.threads[0].held_by.is_empty(), "{suspended:?}");
     assert!(suspended.cycle.is_empty());
 }
+
+#[test]
+fn a_lock_that_an_earlier_execution_has_left_is_no_failure() {
+    static TOTAL: Mutex<u32> = Mutex::new(0);
+
+    let keeps = Threads::new(|stage: &mut Stage| {
+        stage.spawn("keeps", || {
+            let _total = TOTAL.lock().unwrap();
+            let never = (Mutex::new(()), Condvar::new());
+            drop(never.1.wait(never.0.lock().unwrap()));
+        });
+    });
+    let (found, _) = find(&keeps, Fixed, 1);
+    assert!(matches!(found.failure, Failure::Suspended(_)));
+    assert!(found.shrunk.is_none(), "a replay waits for the same lock");
+
+    let counts = Threads::new(|stage: &mut Stage| {
+        stage.spawn("counts", || *TOTAL.lock().unwrap() += 1);
+    });
+    let exploration = Explorer::new(Fixed).explore(&counts);
+    let End::Impossible(reason) = exploration.end else {
+        panic!("{:?}", exploration.end)
+    };
+    let start = "thread counts waits for a lock in a static variable that a thread of an earlier";
+    assert!(reason.starts_with(start), "{reason}");
+}
+
+#[test]
+fn a_lock_in_a_static_variable_that_its_own_execution_has_is_a_failure() {
+    static LEFT: Mutex<()> = Mutex::new(());
+    static OTHER: Mutex<()> = Mutex::new(());
+
+    // Something is left behind, but not this lock.
+    let leaves = suspended(|stage| {
+        stage.spawn("leaves", || {
+            let _left = LEFT.lock().unwrap();
+            drop(LEFT.lock().unwrap());
+        });
+    });
+    assert_eq!(leaves.threads.len(), 1);
+    let waits = suspended(|stage| {
+        stage.spawn("waits", || {
+            let _other = OTHER.lock().unwrap();
+            drop(OTHER.lock().unwrap());
+        });
+    });
+    assert_eq!(waits.threads[0].name.as_deref(), Some("waits"));
+}
+
+#[test]
+fn a_thread_that_the_system_refuses_is_a_bound_and_no_failure() {
+    let setup = |stage: &mut Stage| {
+        stage.spawn("main", || {
+            // No address space is as large as this stack.
+            let builder = thread::Builder::new().stack_size(1 << 60);
+            drop(builder.spawn(|| ()).expect("there is room for a thread"));
+        });
+    };
+    let exploration = Explorer::new(Fixed).explore(&Threads::new(setup));
+    assert!(matches!(exploration.end, End::BoundReached(Bound::Refused)));
+}

@@ -317,10 +317,12 @@ impl Locals {
 /// Copies bytes behind the compiler's back: it may hold that thread-locals do
 /// not change in a function that does not change them.
 #[inline(never)]
-fn copy(from: usize, to: usize, count: usize) {
+pub(crate) fn copy(from: usize, to: usize, count: usize) {
     #[cfg(target_arch = "x86_64")]
-    // SAFETY: both ranges are the caller's own. What is put back was there when
-    // the thread was in the same function, with nothing borrowed of it.
+    // SAFETY: both ranges are the caller's own: a thread's thread-locals, which
+    // are put back when the thread is in the same function with nothing borrowed
+    // of them; or static variables, which are only read, by an instruction that
+    // the compiler does not know.
     unsafe {
         asm!(
             "rep movsb",

@@ -108,9 +108,13 @@ pub(crate) fn end() -> usize {
 /// True for an address of a static variable of the executable. A lock there,
 /// such as that of standard output, may be held by a thread outside any world.
 pub(crate) fn has_static_at(address: usize) -> bool {
+    statics().iter().any(|range| range.contains(&address))
+}
+
+/// Where the static variables of the executable are.
+pub(crate) fn statics() -> &'static [Range<usize>] {
     static RANGES: OnceLock<Vec<Range<usize>>> = OnceLock::new();
-    let ranges = RANGES.get_or_init(|| look().statics);
-    ranges.iter().any(|range| range.contains(&address))
+    RANGES.get_or_init(|| look().statics)
 }
 
 /// Where the executable's code is, if it can be read.

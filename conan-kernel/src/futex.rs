@@ -132,6 +132,7 @@ fn wait_as_before(slot: &'static Slot, word: &AtomicU32, value: u32, bitset: u32
         .free_threads
         .remove(&slot.number.load(Ordering::Relaxed));
     state.thread(slot.id).bitset = bitset;
+    state.left_behind += 1;
     state.begin_wait(slot.id, Cause::Futex(word.as_ptr() as usize), None);
     turn::wait_for_turn(state, slot);
     0

@@ -173,6 +173,7 @@ unsafe extern "C" fn pthread_create(
             create(None)
         };
         if error != 0 {
+            state.was_refused = true;
             state.has_not_started(slot);
             return error;
         }

@@ -20,6 +20,7 @@ compile_error!("conan-kernel runs on Linux with glibc, on x86-64 and aarch64 onl
 
 mod aboard;
 mod bottom;
+mod child;
 mod clocks;
 mod crew;
 mod deadlines;
@@ -31,6 +32,7 @@ mod futex;
 mod handover;
 mod interpose;
 mod io;
+mod left;
 mod lock;
 mod lock_holders;
 mod me;
@@ -61,6 +63,7 @@ mod watchdog;
 mod world;
 
 pub use aboard::stay_aboard;
+pub use child::connection_to_parent;
 pub use crew::Crew;
 pub use decide::{access, point};
 pub use io::Call;
@@ -72,5 +75,6 @@ pub use schedule::{Decision, Fifo, Recorded, Strategy};
 pub use selfcheck::{Unavailable, available};
 pub use thread::{Blocked, Cause, Inexact, Reason, ThreadId, ThreadInfo, Wake, WakeCall};
 pub use world::{
-    Stopped, World, aside, current_number, current_thread, last_wake, park, set_tag, unpark,
+    Stopped, World, aside, current_number, current_thread, last_wake, left_behind, park, set_tag,
+    unpark,
 };

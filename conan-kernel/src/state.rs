@@ -9,6 +9,7 @@ use crate::executable;
 use crate::fine::{Fine, Races};
 use crate::handover::{Next, Slot, handover};
 use crate::io::Io;
+use crate::left::Statics;
 use crate::lock::{Guard, Lock};
 use crate::places::ByAddress;
 use crate::raw;
@@ -30,6 +31,14 @@ pub(crate) struct State {
     /// it has woken.
     pub(crate) members: Vec<ThreadId>,
     pub(crate) threads: Vec<Thread>,
+    /// How many threads closed worlds have left behind, not counting those that
+    /// a later world or a thread outside has woken.
+    pub(crate) left_behind: usize,
+    /// The static variables as the last world that left threads behind had them
+    /// at its end.
+    pub(crate) statics: Statics,
+    /// True if the system has refused to start a thread for the open world.
+    pub(crate) was_refused: bool,
     /// Threads of closed worlds that have ended: their places are used again.
     pub(crate) free: BTreeSet<ThreadId>,
     /// Threads of a process that have come to their end, and that nobody will
@@ -100,6 +109,9 @@ static STATE: Lock<State> = Lock::new(State {
     open: false,
     members: Vec::new(),
     threads: Vec::new(),
+    left_behind: 0,
+    statics: Statics::new(),
+    was_refused: false,
     free: BTreeSet::new(),
     resting: Vec::new(),
     ready: VecDeque::new(),
@@ -346,11 +358,15 @@ impl State {
         thread.last_wake = Some(wake);
         // One that an earlier world left behind belongs to the world that
         // wakes it; one that a thread outside wakes goes its own way.
+        let was_left = !thread.is_member;
         let adopts = open && (thread.is_member || wake.by.is_some());
         if adopts && !std::mem::replace(&mut thread.is_member, true) {
             let course = Course::new(self.members.len());
             self.members.push(id);
             self.thread(id).course = course;
+        }
+        if was_left {
+            self.left_behind = self.left_behind.saturating_sub(1);
         }
         self.thread(id).course.is_to(match phase {
             _ if wake.timed_out => Doing::TimeOut,

@@ -161,12 +161,12 @@ impl World {
         let spawned = thread::Builder::new().name(name.to_owned()).spawn(body);
         let _inside = Inside::enter();
         let mut state = state::lock();
-        match spawned {
-            Ok(_) => {
-                state.make_ready(slot.id);
-                self.starting.push(slot.id);
-            }
-            Err(_) => state.has_not_started(slot),
+        if spawned.is_ok() {
+            state.make_ready(slot.id);
+            self.starting.push(slot.id);
+        } else {
+            state.was_refused = true;
+            state.has_not_started(slot);
         }
         spawned.map(|_| slot.id)
     }
@@ -395,6 +395,15 @@ impl World {
         threads.all(|thread| thread.phase == Phase::Finished)
     }
 
+    /// How many threads of this world have not ended: so many it would leave
+    /// behind now.
+    pub fn unfinished(&self) -> usize {
+        let _inside = Inside::enter();
+        let state = state::lock();
+        let own = state.members.iter().map(|id| &state.threads[id.0]);
+        own.filter(|thread| thread.phase != Phase::Finished).count()
+    }
+
     /// True if a thread of this world is blocked.
     pub fn is_anyone_blocked(&self) -> bool {
         let _inside = Inside::enter();
@@ -429,6 +438,50 @@ impl World {
         evidence.collect()
     }
 
+    /// True if a thread waits for a lock in a static variable that was locked
+    /// already when an earlier world was closed that left threads behind, and
+    /// no thread of this world points to it. Then it is one of those that has
+    /// the lock, and never gives it back.
+    pub fn waits_for_what_was_left(&self, id: ThreadId) -> bool {
+        let address = {
+            let _inside = Inside::enter();
+            let state = state::lock();
+            match state.threads[id.0].phase {
+                Phase::Blocked(Blocked {
+                    cause: Cause::Futex(address),
+                    ..
+                }) if state.left_behind > 0
+                    && state.statics.word(address).is_some_and(|word| word != 0) =>
+                {
+                    address
+                }
+                _ => return false,
+            }
+        };
+        !self.is_pointed_to(address)
+    }
+
+    /// True if a blocked thread points to the lock at whose word others wait, and
+    /// does not wait there itself. Writers may wait at the word behind the lock's
+    /// first one.
+    fn is_pointed_to(&self, word: usize) -> bool {
+        let first = word.saturating_sub(size_of::<u32>());
+        let waits_there = |id: ThreadId| {
+            let _inside = Inside::enter();
+            match state::lock().threads[id.0].phase {
+                Phase::Blocked(blocked) => match blocked.cause {
+                    Cause::Futex(other) => other.abs_diff(word) <= size_of::<u32>(),
+                    _ => false,
+                },
+                _ => false,
+            }
+        };
+        let mut evidence = [word, first]
+            .into_iter()
+            .flat_map(|lock| self.lock_evidence(lock));
+        evidence.any(|(id, evidence)| evidence.pointer && !waits_there(id))
+    }
+
     /// How the last wait of a thread came to its end.
     pub fn last_wake_of(&self, id: ThreadId) -> Option<Wake> {
         let _inside = Inside::enter();
@@ -448,6 +501,13 @@ impl World {
             state::lock().races()
         };
         told.into_iter().map(|race| race()).collect()
+    }
+
+    /// True if the system has refused to start a thread of this world. What the
+    /// threads have done since says nothing about the program.
+    pub fn was_refused(&self) -> bool {
+        let _inside = Inside::enter();
+        state::lock().was_refused
     }
 
     /// Why the run was not exact so far; nothing if it was.
@@ -531,12 +591,14 @@ impl state::State {
         signals::forget_outside();
         self.forget_wake_calls();
         self.at_statics.clear();
+        self.was_refused = false;
         self.woke_outside = None;
     }
 
     /// Returns the threads of a crew that have nothing to do.
     fn close(&mut self) -> Vec<(String, &'static Slot)> {
         let mut rested = Vec::with_capacity(self.members.len());
+        let mut leaves = false;
         self.open = false;
         self.strategy = None;
         self.deciding.end();
@@ -573,6 +635,8 @@ impl state::State {
                 }
                 continue;
             }
+            self.left_behind += 1;
+            leaves = true;
             // A pool's idle worker may be woken again by whoever uses the pool.
             if is_component && waits_at.is_some() {
                 continue;
@@ -585,8 +649,19 @@ impl state::State {
                 self.leave_queue(address, id);
             }
         }
+        if leaves && !self.is_process {
+            self.statics.save();
+        }
         rested
     }
+}
+
+/// How many threads earlier worlds of this process have left behind. They keep
+/// what they hold, such as locks, and their places in the system, until the
+/// process ends.
+pub fn left_behind() -> usize {
+    let _inside = Inside::enter();
+    state::lock().left_behind
 }
 
 /// Runs code of the calling thread as if the thread were not managed: what it

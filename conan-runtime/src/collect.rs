@@ -25,6 +25,8 @@ impl Collector {
                 totals: Totals::default(),
                 failures: Vec::new(),
                 inexact: Vec::new(),
+                notes: Vec::new(),
+                was_refused: false,
                 reached: Vec::new(),
                 abandoned: 0,
                 timeline: Timeline::default(),

@@ -54,7 +54,16 @@ pub struct Failure {
     /// Further facts, such as where a panic came from.
     pub notes: Vec<String>,
     /// Where a panic came from, if backtraces are asked for.
-    pub backtrace: Option<Arc<Backtrace>>,
+    pub backtrace: Option<Stack>,
+}
+
+/// The stack of a thread that has panicked.
+#[derive(Debug, Clone)]
+pub enum Stack {
+    /// Not named yet: that takes longer than a tick may.
+    Captured(Arc<Backtrace>),
+    /// As people read it, from another process.
+    Shown(String),
 }
 
 /// What happens while a sequence runs.

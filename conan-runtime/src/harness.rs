@@ -6,6 +6,9 @@ use std::process::ExitCode;
 
 use crate::asked::Asked;
 use crate::engine::with_same_threads;
+#[cfg(conan_kernel)]
+use crate::fresh;
+use crate::output;
 use crate::ran::Ran;
 use crate::record::Recorder;
 use crate::report::Totals;
@@ -18,19 +21,27 @@ use crate::script::Script;
 ///
 /// If the sequence fails, without a message of its own: the report says all.
 pub fn test(script: &'static Script, index: usize) {
+    #[cfg(conan_kernel)]
+    fresh::serve_if_asked(&[script]);
     let asked = Asked::from_env().unwrap_or_else(|error| panic!("{error}"));
     let recorder = Recorder::from_env();
-    let ran = asked
-        .run(script, &script.sequences[index], &recorder)
-        .unwrap_or_else(|error| panic!("{error}"));
+    let run = || asked.run(script, &script.sequences[index], &recorder);
+    #[cfg(conan_kernel)]
+    let ran = fresh::with_test(run);
+    #[cfg(not(conan_kernel))]
+    let ran = run();
+    let ran = ran.unwrap_or_else(|error| panic!("{error}"));
     recorder
         .record(&ran)
         .unwrap_or_else(|error| panic!("{error}"));
     if ran.has_failed() {
-        match &ran {
-            Ran::Once(report) => eprintln!("{report}\n{}", report.totals),
-            ran => eprintln!("{ran}"),
-        }
+        let text = match &ran {
+            Ran::Once(report) => format!("{report}\n{}", report.totals),
+            ran => ran.to_string(),
+        };
+        #[cfg(conan_kernel)]
+        output::end_if_it_is_held(&text);
+        eprintln!("{text}");
         resume_unwind(Box::new("the sequence failed; its report is above"));
     }
     if let Ran::Explored(explored) = &ran {
@@ -41,6 +52,11 @@ pub fn test(script: &'static Script, index: usize) {
 /// Runs every sequence of the scripts, one after the other, and prints the
 /// reports and the summary. Exits with 1 if any sequence fails.
 pub fn main(scripts: &[&'static Script]) -> ExitCode {
+    #[cfg(conan_kernel)]
+    {
+        fresh::serve_if_asked(scripts);
+        fresh::be_a_driver();
+    }
     end_with_parent();
     let asked = Asked::from_env();
     let is_virtual = asked.as_ref().is_ok_and(Asked::is_virtual);
@@ -105,11 +121,11 @@ fn run_all(scripts: &[&'static Script], asked: &Asked) -> Result<bool, String> {
         has_failed |= ran.has_failed();
         // Who reads the reports from a file does not want them twice.
         if !recorder.is_on() {
-            print!("{ran}");
+            output::say(&ran.to_string());
         }
     }
     if !recorder.is_on() {
-        print!("\n{totals}");
+        output::say(&format!("\n{totals}"));
     }
     Ok(has_failed)
 }

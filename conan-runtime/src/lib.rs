@@ -17,11 +17,15 @@ pub mod engine;
 mod escaped;
 mod event;
 pub mod explore;
+#[cfg(conan_kernel)]
+mod fresh;
 mod harness;
 mod hot_spot;
 mod included;
+mod left;
 mod observe;
 mod outcome;
+mod output;
 mod panics;
 mod plan;
 mod ran;
@@ -39,7 +43,7 @@ mod wake;
 
 pub use clock::{Clock, MonitorClock};
 pub use escaped::{Ended, Escaped, ended};
-pub use event::{ErrorKind, Event, Failure, Place};
+pub use event::{ErrorKind, Event, Failure, Place, Stack};
 pub use harness::{main, test};
 pub use hot_spot::{HotSpot, Reached, hotspot};
 pub use included::every_script_is_included;

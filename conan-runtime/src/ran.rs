@@ -12,7 +12,7 @@ use crate::report::{Report, Totals, Verdict};
 #[derive(Debug)]
 pub(crate) enum Ran {
     /// It ran once.
-    Once(Report),
+    Once(Box<Report>),
     /// It was explored.
     #[cfg(conan_kernel)]
     Explored(Box<Explored>),

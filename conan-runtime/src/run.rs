@@ -9,6 +9,7 @@ use crate::collect::Collector;
 use crate::engine::{Engine, Session, Waker, Watch, engine, engines, unavailable};
 use crate::event::{ErrorKind, Event, Failure, Place};
 use crate::hot_spot::Watching;
+use crate::left;
 use crate::panics;
 use crate::plan::Plan;
 use crate::report::Report;
@@ -124,7 +125,11 @@ pub(crate) fn run_on(
     for failure in failures.into_iter().chain(runner.session.races()) {
         runner.send(failure);
     }
+    if runner.abandoned > 0 || runner.session.unfinished() > 0 {
+        left::note(sequence.name);
+    }
     let inexact = runner.session.inexact();
+    let was_refused = runner.session.was_refused();
     let Runner {
         mut collector,
         received,
@@ -134,6 +139,7 @@ pub(crate) fn run_on(
     collector.take_all(&received);
     let mut report = collector.finish(inexact, abandoned);
     report.reached = reached;
+    report.was_refused = was_refused;
     report
 }
 

@@ -7,7 +7,7 @@ use crossbeam_channel::Sender;
 use crate::clock::Clock;
 use crate::engine::{Waker, Witness};
 use crate::escaped::Escaped;
-use crate::event::{ErrorKind, Event, Failure, Place};
+use crate::event::{ErrorKind, Event, Failure, Place, Stack};
 use crate::panics::{self, Caught};
 use crate::plan::Body;
 use crate::scope::{self, Scope};
@@ -220,5 +220,5 @@ pub(crate) fn add_panic(script: &Script, failure: &mut Failure, caught: &Caught)
                 .push(format!("panicked at {file}:{line}:{column}")),
         }
     }
-    failure.backtrace.clone_from(&caught.backtrace);
+    failure.backtrace = caught.backtrace.clone().map(Stack::Captured);
 }

@@ -144,8 +144,14 @@ impl Finding {
             [own, theirs] => own.or(theirs).into(),
         };
         joined["unreached"] = self.unreached(theirs).into();
+        joined["notes"] = self.notes().chain(notes(theirs)).cloned().collect();
         joined["joined"] = true.into();
         joined
+    }
+
+    /// What there is to say about how executions were made.
+    fn notes(&self) -> impl Iterator<Item = &Value> {
+        notes(&self.value["exploration"])
     }
 
     /// What neither of two parts has reached: one of them is enough.
@@ -250,6 +256,13 @@ impl Finding {
             text.push_str(&format!(" ({} of {} parts)", self.parts.len(), self.of));
         }
         text.push('\n');
+        for note in self.notes().filter_map(Value::as_str) {
+            text.push_str(&format!("note: {note}\n"));
+        }
         text
     }
+}
+
+fn notes(exploration: &Value) -> impl Iterator<Item = &Value> {
+    exploration["notes"].as_array().into_iter().flatten()
 }

@@ -89,6 +89,17 @@ pub trait Session {
         None
     }
 
+    /// How many threads have not ended, the component's own among them, as far
+    /// as the engine knows.
+    fn unfinished(&self) -> usize {
+        0
+    }
+
+    /// True if the system has refused to start a thread of the component.
+    fn was_refused(&self) -> bool {
+        false
+    }
+
     /// Why the run was not exact, if the engine promises that it is.
     fn inexact(&self) -> Vec<String> {
         Vec::new()

@@ -115,6 +115,14 @@ impl Session for ScheduledSession {
         self.session.endless()
     }
 
+    fn unfinished(&self) -> usize {
+        self.session.unfinished()
+    }
+
+    fn was_refused(&self) -> bool {
+        self.session.was_refused()
+    }
+
     fn inexact(&self) -> Vec<String> {
         self.session.inexact()
     }

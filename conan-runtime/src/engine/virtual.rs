@@ -146,6 +146,14 @@ impl Session for VirtualSession {
         self.is_endless.then(|| self.world.steps())
     }
 
+    fn unfinished(&self) -> usize {
+        self.world.unfinished()
+    }
+
+    fn was_refused(&self) -> bool {
+        self.world.was_refused()
+    }
+
     fn inexact(&self) -> Vec<String> {
         let mut sentences: Vec<String> = Vec::new();
         for inexact in self.world.inexact() {

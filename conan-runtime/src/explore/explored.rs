@@ -23,6 +23,8 @@ pub struct Explored {
     pub counts: Counts,
     /// What was found.
     pub finding: Finding,
+    /// What there is to say about how executions were made.
+    pub notes: Vec<String>,
 }
 
 /// What an exploration can find. It never says that a sequence has passed for
@@ -150,6 +152,9 @@ impl Display for Explored {
         if counts.inexact > 0 {
             let inexact = plural(counts.inexact, "execution");
             writeln!(f, "note: {inexact} did what the engine does not see")?;
+        }
+        for note in &self.notes {
+            writeln!(f, "note: {note}")?;
         }
         if counts.diverged > 0 {
             let diverged = plural(counts.diverged, "execution");

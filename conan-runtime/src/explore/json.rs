@@ -69,6 +69,7 @@ impl Explored {
                 "diverged": counts.diverged,
                 "redundant": counts.redundant,
                 "estimate": counts.estimate,
+                "notes": self.notes,
             },
             "failure": failure,
             "rendered": self.to_string(),

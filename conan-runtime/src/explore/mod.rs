@@ -12,6 +12,8 @@ mod json;
 #[cfg(conan_kernel)]
 mod program;
 #[cfg(conan_kernel)]
+mod sequenced;
+#[cfg(conan_kernel)]
 mod steps;
 
 #[cfg(conan_kernel)]
@@ -19,5 +21,7 @@ pub use explored::{Explored, Failed, Finding, Replayed};
 pub use exploring::{By, Exploring};
 #[cfg(conan_kernel)]
 pub use program::{Watch, explore, replay};
+#[cfg(conan_kernel)]
+pub(crate) use sequenced::{Replayer, doubt};
 #[cfg(conan_kernel)]
 pub(crate) use steps::Steps;

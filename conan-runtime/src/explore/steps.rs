@@ -55,11 +55,6 @@ impl Steps {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Another execution begins.
-    pub(crate) fn clear(&self) {
-        *self.noted() = Noted::default();
-    }
-
     /// The calling thread's name.
     pub(crate) fn name(&self, thread: usize, name: &str) {
         self.noted().names.insert(thread, name.to_owned());

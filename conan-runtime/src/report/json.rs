@@ -23,6 +23,7 @@ impl Report {
             "totals": self.totals.to_json(),
             "errors": failures,
             "inexact": self.inexact,
+            "notes": self.notes,
             "timeline": timeline(self),
             "rendered": self.errors(),
         })

@@ -2,6 +2,8 @@
 
 mod json;
 mod text;
+#[cfg(conan_kernel)]
+mod transfer;
 
 use std::ops::AddAssign;
 
@@ -62,6 +64,10 @@ pub struct Report {
     pub failures: Vec<Failure>,
     /// Why the run was not exact, where the engine promises that it is.
     pub inexact: Vec<String>,
+    /// What there is to say about how it was run.
+    pub notes: Vec<String>,
+    /// True if the system has refused to start a thread.
+    pub was_refused: bool,
     /// The hot spots of `#sometimes` that were reached.
     pub reached: Vec<&'static str>,
     /// Threads that were still suspended when all was over: they stay.

@@ -4,7 +4,7 @@ use std::fmt::{self, Display, Write};
 
 use super::{Report, Totals, Verdict};
 use crate::backtrace::shown as shown_backtrace;
-use crate::event::Failure;
+use crate::event::{Failure, Stack};
 
 impl Display for Report {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -40,10 +40,23 @@ impl Report {
                 text.push_str(&format!("\n{table}"));
             }
         }
+        for note in &self.notes {
+            text.push_str(&format!("\nnote: {note}\n"));
+        }
         for reason in &self.inexact {
             text.push_str(&format!("\nnote: this run was not exact: {reason}\n"));
         }
         text
+    }
+
+    /// A stack as people read it.
+    pub(super) fn stack(&self, stack: &Stack) -> String {
+        match stack {
+            Stack::Captured(backtrace) => {
+                shown_backtrace(backtrace).replace(self.script.file, self.script.path)
+            }
+            Stack::Shown(text) => text.clone(),
+        }
     }
 
     fn error(&self, out: &mut String, failure: &Failure) -> fmt::Result {
@@ -77,9 +90,7 @@ impl Report {
             writeln!(out, "{margin} = note: {}", indented(note, &margin))?;
         }
         if let Some(backtrace) = &failure.backtrace {
-            let backtrace = shown_backtrace(backtrace);
-            let backtrace = backtrace.replace(self.script.file, self.script.path);
-            write!(out, "stack backtrace:\n{backtrace}")?;
+            write!(out, "stack backtrace:\n{}", self.stack(backtrace))?;
         }
         Ok(())
     }
