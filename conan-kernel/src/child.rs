@@ -7,25 +7,22 @@ use std::io;
 use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 
 use crate::me::Inside;
+use crate::parent::end_with_parent;
 use crate::raw::SignalMask;
 
 unsafe extern "C" {
     fn dup2(from: c_int, to: c_int) -> c_int;
-    fn prctl(option: c_int, ...) -> c_int;
 }
-
-const PR_SET_PDEATHSIG: c_int = 1;
-const SIGKILL: usize = 9;
 
 /// Takes the connection from descriptor 0, where the program then finds
 /// nothing to read. From now on the process ends with the thread that has
-/// started it. It takes signals as any other, whoever had blocked them there.
+/// started it, which is one of the process with this number. It takes signals as
+/// any other, whatever that thread had blocked.
 ///
 /// To be called by the first thread, before there are others.
-pub fn connection_to_parent() -> io::Result<OwnedFd> {
+pub fn connection_to_parent(parent: u32) -> io::Result<OwnedFd> {
     let _inside = Inside::enter();
-    // SAFETY: asks for a signal, and has no pointers.
-    unsafe { prctl(PR_SET_PDEATHSIG, SIGKILL) };
+    end_with_parent(parent);
     SignalMask::of(0).restore();
     let connection = io::stdin().as_fd().try_clone_to_owned()?;
     let nothing = File::open("/dev/null")?;

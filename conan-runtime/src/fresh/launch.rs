@@ -42,10 +42,10 @@ pub(crate) fn with_test<R>(run: impl FnOnce() -> R) -> R {
     result
 }
 
-/// True if the process was started by [`command`].
-pub(super) fn is_fresh() -> bool {
-    let parent = env::var(MARK).ok().and_then(|number| number.parse().ok());
-    parent == Some(parent_id())
+/// The process that has started this one by [`command`], if one has.
+pub(super) fn parent() -> Option<u32> {
+    let parent = env::var(MARK).ok()?.parse().ok()?;
+    (parent == parent_id()).then_some(parent)
 }
 
 /// The command that starts the executable once more.

@@ -20,10 +20,10 @@ use crate::script::Script;
 /// If the process is one that another of the same executable has started, runs
 /// what that one asks for, and does not return.
 pub(crate) fn serve_if_asked(scripts: &[&'static Script]) {
-    if !launch::is_fresh() {
+    let Some(parent) = launch::parent() else {
         return;
-    }
-    let Ok(connection) = conan_kernel::connection_to_parent() else {
+    };
+    let Ok(connection) = conan_kernel::connection_to_parent(parent) else {
         process::exit(2);
     };
     let connection = Connection::new(connection.into());
