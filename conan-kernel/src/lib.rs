@@ -21,6 +21,7 @@ compile_error!("conan-kernel runs on Linux with glibc, on x86-64 and aarch64 onl
 mod aboard;
 mod bottom;
 mod clocks;
+mod crash;
 mod crew;
 mod deadlines;
 mod decide;
@@ -61,6 +62,7 @@ mod watchdog;
 mod world;
 
 pub use aboard::stay_aboard;
+pub use crash::{Crash, Frame, Reporter, report_crashes};
 pub use crew::Crew;
 pub use decide::{access, point};
 pub use io::Call;

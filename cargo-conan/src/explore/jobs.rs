@@ -18,7 +18,7 @@ use super::progress::Progress;
 use super::request::Request;
 use crate::cli::ClockArgs;
 use crate::exit::{Exit, Stop, error};
-use crate::run::execute::{Driver, Ended, described};
+use crate::run::execute::{Driver, Ended, broken_off, described};
 use crate::run::interrupt;
 
 /// Processes that explore the same scripts.
@@ -144,7 +144,7 @@ impl Jobs<'_> {
             ControlFlow::Continue(())
         });
         let _ = fs::remove_file(&reports);
-        let Ended::Itself(status) = ended? else {
+        let Ended::Itself(status, begun) = ended? else {
             return Err(Exit::Failed);
         };
         if status.code().is_none() {
@@ -155,11 +155,8 @@ impl Jobs<'_> {
         }
         let missing = self.prepared.sequences.len().saturating_sub(count);
         if missing > 0 {
-            error(format_args!(
-                "the driver ended ({}) before {missing} of the sequences were explored; \
-                 the next one aborted the process or exited it",
-                described(status)
-            ));
+            let how = described(status);
+            error(broken_off(&how, begun.as_ref(), missing, "were explored"));
             return Err(Exit::Failed);
         }
         Ok(())

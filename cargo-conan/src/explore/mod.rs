@@ -185,7 +185,7 @@ pub(crate) fn replay(args: &ReplayArgs) -> Stop<()> {
     match (replayed.map(|report| report["verdict"] == "failed"), ended) {
         (Some(false), _) => Ok(()),
         (Some(true), _) => Err(Exit::Failed),
-        (None, Ended::Itself(status)) if status.code() == Some(Exit::Wrong as i32) => {
+        (None, Ended::Itself(status, _)) if status.code() == Some(Exit::Wrong as i32) => {
             Err(Exit::Wrong)
         }
         (None, _) => {

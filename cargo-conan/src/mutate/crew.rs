@@ -147,7 +147,7 @@ fn baseline(args: &MutateArgs, worker: &Worker, driver: &Path, job: &Job) -> Sto
         }
         ControlFlow::Continue(())
     })?;
-    let Ended::Itself(status) = ended else {
+    let Ended::Itself(status, _) = ended else {
         return Err(Exit::Failed);
     };
     if status.code().is_none() {

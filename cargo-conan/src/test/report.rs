@@ -302,7 +302,10 @@ fn quoted(word: &OsStr) -> String {
 /// Why a run was not exact, if it was not.
 pub(super) fn not_exact(exactness: &Exactness) -> Option<String> {
     match exactness {
-        Exactness::Exact | Exactness::Unknown => None,
+        Exactness::Exact | Exactness::Unasked => None,
+        Exactness::Unknown(how) => Some(format!(
+            "not known to be exact: the process ended by force ({how})"
+        )),
         Exactness::Native(reason) => Some(format!("not in virtual time: {reason}")),
         Exactness::Inexact(all) => {
             let mut reasons: Vec<String> = Vec::new();
