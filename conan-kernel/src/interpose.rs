@@ -43,6 +43,7 @@ static REAL_DETACH: Real = Real::new(c"pthread_detach");
 static REAL_KEY_CREATE: Real = Real::new(c"pthread_key_create");
 static REAL_KEY_DELETE: Real = Real::new(c"pthread_key_delete");
 static REAL_AT_EXIT: Real = Real::new(c"__cxa_thread_atexit_impl");
+static REAL_EXIT: Real = Real::new(c"exit");
 
 type Create = unsafe extern "C" fn(*mut usize, *const c_void, Routine, *mut c_void) -> c_int;
 type Join = unsafe extern "C" fn(usize, *mut *mut c_void) -> c_int;
@@ -442,6 +443,17 @@ unsafe extern "C" fn __cxa_thread_atexit_impl(
     unsafe { real(destructor, object, library) }
 }
 
+/// Ends the process.
+#[unsafe(no_mangle)]
+unsafe extern "C" fn exit(code: c_int) -> ! {
+    type Exit = unsafe extern "C" fn(c_int) -> !;
+    me::exits();
+    // SAFETY: libc's function of this name and type.
+    let real: Exit = unsafe { mem::transmute(REAL_EXIT.get()) };
+    // SAFETY: the caller's own call.
+    unsafe { real(code) }
+}
+
 /// A thread that runs on another's behalf has that one's alternate stack: its
 /// own would be taken from under the others when it ends.
 #[unsafe(no_mangle)]
@@ -479,6 +491,7 @@ pub(crate) fn anchor() -> usize {
         pthread_setname_np as *const () as usize,
         sigaltstack as *const () as usize,
         __cxa_thread_atexit_impl as *const () as usize,
+        exit as *const () as usize,
     ]);
     own ^ clocks::anchor()
         ^ deadlines::anchor()

@@ -22,6 +22,7 @@ mod aboard;
 mod bottom;
 mod child;
 mod clocks;
+mod crash;
 mod crew;
 mod deadlines;
 mod decide;
@@ -64,6 +65,7 @@ mod world;
 
 pub use aboard::stay_aboard;
 pub use child::connection_to_parent;
+pub use crash::{Crash, Frame, Reporter, report_crashes};
 pub use crew::Crew;
 pub use decide::{access, point};
 pub use io::Call;

@@ -45,6 +45,14 @@ impl<T> Lock<T> {
         Guard { lock: self }
     }
 
+    /// The same, if nobody holds it.
+    pub(crate) fn try_lock(&self) -> Option<Guard<'_, T>> {
+        let free = self
+            .word
+            .compare_exchange(FREE, HELD, Ordering::Acquire, Ordering::Relaxed);
+        free.is_ok().then_some(Guard { lock: self })
+    }
+
     /// Frees it.
     ///
     /// # Safety

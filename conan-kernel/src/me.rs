@@ -18,6 +18,8 @@ thread_local! {
     static SPAWNING: Cell<Option<&'static Slot>> = const { Cell::new(None) };
     // The thread has a world.
     static OWNER: Cell<bool> = const { Cell::new(false) };
+    // The thread has called `exit`.
+    static EXITS: Cell<bool> = const { Cell::new(false) };
     static INSIDE: Cell<u32> = const { Cell::new(0) };
     static END: End = const { End(Cell::new(false)) };
 }
@@ -81,6 +83,13 @@ pub(crate) fn dismiss() {
     FREE.take();
 }
 
+/// The calling thread ends the process. libc drops its thread-locals then, as if the
+/// thread ended; but it goes on, and keeps its turn: no other thread is to run while
+/// the process comes to its end, unless this one waits for it.
+pub(crate) fn exits() {
+    EXITS.set(true);
+}
+
 /// The next thread that the calling thread starts is to become a managed one.
 pub(crate) fn set_spawning(slot: &'static Slot) {
     SPAWNING.set(Some(slot));
@@ -128,6 +137,9 @@ struct End(Cell<bool>);
 
 impl Drop for End {
     fn drop(&mut self) {
+        if EXITS.get() {
+            return;
+        }
         if let Some(slot) = FREE.take() {
             let _inside = Inside::enter();
             let number = slot.number.load(std::sync::atomic::Ordering::Relaxed);

@@ -32,13 +32,14 @@
 
 use std::env;
 use std::ffi::{OsStr, c_int, c_void};
-use std::fmt::Write as _;
+use std::fmt::{self, Write as _};
 use std::fs;
 use std::mem;
 use std::path::Path;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use crate::crash::{Crash, Reporter, report_crashes};
 use crate::me::{self, Inside};
 pub use crate::memory::Memory;
 use crate::original;
@@ -197,6 +198,7 @@ pub fn loaded<S: Strategy + 'static>(
     }
     settings.hold();
     random::draw_from(source());
+    report_crashes(&OfTest);
     let hung = move |world: &World, hang| hung(world, hang, relations);
     let managed = match setting(SCHEDULE) {
         None => manage_process(Fifo, hung),
@@ -213,6 +215,23 @@ pub fn loaded<S: Strategy + 'static>(
     };
     if let Err(reason) = managed {
         say_of_it(&format!("unavailable {reason}\n"));
+    }
+}
+
+/// Reports the crash of a test, of which the process leaves its account.
+struct OfTest;
+
+impl Reporter for OfTest {
+    fn describe(&self, crash: &Crash<'_>, text: &mut dyn fmt::Write) -> fmt::Result {
+        let Crash { signal, thread, .. } = crash;
+        match thread {
+            Some(name) => writeln!(text, "{signal} in thread '{name}'"),
+            None => writeln!(text, "{signal} in a thread without a name"),
+        }
+    }
+
+    fn end(&self) {
+        ended();
     }
 }
 

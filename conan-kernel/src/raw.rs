@@ -37,6 +37,10 @@ mod number {
     pub(crate) const GETRUSAGE: isize = 98;
     pub(crate) const PRCTL: isize = 157;
     pub(crate) const GETPPID: isize = 110;
+    pub(crate) const CLONE: isize = 56;
+    pub(crate) const WAIT4: isize = 61;
+    pub(crate) const WRITE: isize = 1;
+    pub(crate) const EXIT_GROUP: isize = 231;
     /// Where the mode is in what `FSTAT` writes, in bytes.
     pub(crate) const MODE: usize = 24;
 }
@@ -68,6 +72,10 @@ mod number {
     pub(crate) const GETRUSAGE: isize = 165;
     pub(crate) const PRCTL: isize = 167;
     pub(crate) const GETPPID: isize = 173;
+    pub(crate) const CLONE: isize = 220;
+    pub(crate) const WAIT4: isize = 260;
+    pub(crate) const WRITE: isize = 64;
+    pub(crate) const EXIT_GROUP: isize = 94;
     /// Where the mode is in what `FSTAT` writes, in bytes.
     pub(crate) const MODE: usize = 16;
 }
@@ -394,29 +402,52 @@ struct SignalStack {
     size: usize,
 }
 
-/// The calling thread, which never ends, gets an alternate signal stack if it
-/// has none.
-pub(crate) fn ensure_signal_stack() {
-    const SIZE: usize = 64 * 1024;
-    const DISABLED: i32 = 2;
-    let mut stack = SignalStack {
-        bottom: std::ptr::null_mut(),
-        flags: 0,
-        size: 0,
-    };
-    // SAFETY: the kernel writes what there is.
-    unsafe { sigaltstack(std::ptr::null(), (&raw mut stack).cast()) };
-    if stack.flags & DISABLED == 0 {
-        return;
+impl SignalStack {
+    /// The calling thread's.
+    fn present() -> Self {
+        let mut stack = Self {
+            bottom: std::ptr::null_mut(),
+            flags: 0,
+            size: 0,
+        };
+        // SAFETY: the kernel writes what there is.
+        unsafe { sigaltstack(std::ptr::null(), (&raw mut stack).cast()) };
+        stack
     }
-    stack = SignalStack {
-        // Not cleared: most are never used.
-        bottom: Vec::with_capacity(SIZE).leak().as_mut_ptr(),
-        flags: 0,
-        size: SIZE,
-    };
-    // SAFETY: nobody else uses the memory, and it stays for ever.
-    unsafe { sigaltstack((&raw const stack).cast(), std::ptr::null_mut()) };
+}
+
+/// A stack for the handlers of signals on which a backtrace can be taken. What std
+/// gives its threads is far smaller.
+#[derive(Debug)]
+pub(crate) struct OwnSignalStack(usize);
+
+impl OwnSignalStack {
+    const SIZE: usize = 512 * 1024;
+
+    /// Nothing if the system has no room for it. It stays for ever.
+    pub(crate) fn new() -> Option<Self> {
+        map(Self::SIZE).map(Self)
+    }
+
+    /// The calling thread has it from now on. One thread at a time may.
+    pub(crate) fn set(&self) {
+        let stack = SignalStack {
+            bottom: self.0 as *mut u8,
+            flags: 0,
+            size: Self::SIZE,
+        };
+        // SAFETY: no other thread uses the memory, and it stays for ever.
+        unsafe { sigaltstack((&raw const stack).cast(), std::ptr::null_mut()) };
+    }
+}
+
+/// What is left of the alternate signal stack, in bytes, if the calling thread runs
+/// on it.
+pub(crate) fn room_on_signal_stack() -> Option<usize> {
+    const IN_USE: i32 = 1;
+    let stack = SignalStack::present();
+    let here = &raw const stack as usize;
+    (stack.flags & IN_USE != 0).then(|| here.saturating_sub(stack.bottom as usize))
 }
 
 /// Sleeps in real time.
@@ -511,6 +542,65 @@ pub(crate) fn is_process(process: u32) -> bool {
     const NONE: isize = -3;
     // SAFETY: numbers only; no signal is sent.
     unsafe { syscall(KILL, [process as usize, 0, 0, 0, 0, 0]) != NONE }
+}
+
+/// Makes a copy of the process, with the calling thread alone, as `fork` does, but
+/// without what libc and the program do then. Returns 0 in the copy, and otherwise
+/// its number; a negative one if there is no copy. The end of the copy is told by no
+/// signal.
+#[cfg(target_arch = "x86_64")]
+pub(crate) fn copy_process() -> i32 {
+    // SAFETY: all memory is copied. The copy has locks that are held by threads which
+    // it has not, and whoever asks for one knows that.
+    unsafe { syscall(number::CLONE, [0; 6]) as i32 }
+}
+
+/// True if a copy of the process has ended, which is then forgotten.
+#[cfg(target_arch = "x86_64")]
+pub(crate) fn has_ended(copy: i32) -> bool {
+    const DO_NOT_WAIT: usize = 1;
+    const ALL: usize = 0x4000_0000;
+    let args = [copy as usize, 0, DO_NOT_WAIT | ALL, 0, 0, 0];
+    // SAFETY: nothing is written.
+    unsafe { syscall(number::WAIT4, args) != 0 }
+}
+
+/// Kills a process.
+#[cfg(target_arch = "x86_64")]
+pub(crate) fn kill(process: i32) {
+    const SIGKILL: usize = 9;
+    // SAFETY: numbers only.
+    unsafe { syscall(KILL, [process as usize, SIGKILL, 0, 0, 0, 0]) };
+}
+
+/// Ends the process, and nothing else.
+#[cfg(target_arch = "x86_64")]
+pub(crate) fn exit(code: i32) -> ! {
+    loop {
+        // SAFETY: ends the process.
+        unsafe { syscall(number::EXIT_GROUP, [code as usize, 0, 0, 0, 0, 0]) };
+    }
+}
+
+/// Writes bytes to a descriptor, as far as it takes them.
+pub(crate) fn write(descriptor: i32, mut bytes: &[u8]) {
+    while !bytes.is_empty() {
+        let args = [
+            descriptor as usize,
+            bytes.as_ptr() as usize,
+            bytes.len(),
+            0,
+            0,
+            0,
+        ];
+        // SAFETY: the system reads what it is given.
+        let written = unsafe { syscall(number::WRITE, args) };
+        match usize::try_from(written) {
+            Ok(written @ 1..) => bytes = &bytes[written..],
+            _ if written == EINTR => {}
+            _ => return,
+        }
+    }
 }
 
 /// Gives what is started from now on random addresses, as is usual: it was for

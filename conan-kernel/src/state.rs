@@ -174,6 +174,11 @@ pub(crate) fn lock() -> Guard<'static, State> {
     STATE.lock()
 }
 
+/// The same, if nobody holds the lock.
+pub(crate) fn try_lock() -> Option<Guard<'static, State>> {
+    STATE.try_lock()
+}
+
 impl State {
     /// Notes that the run is not exact because of `thread`.
     pub(crate) fn note_inexact(&mut self, thread: ThreadId, reason: Reason) {

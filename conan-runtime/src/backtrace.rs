@@ -82,7 +82,7 @@ pub(crate) fn component_frame(text: &str) -> Option<String> {
 /// With little debug information, an inlined function's name is without its
 /// crate's; the file tells.
 #[cfg(conan_kernel)]
-fn is_in_our_sources(place: &str) -> bool {
+pub(crate) fn is_in_our_sources(place: &str) -> bool {
     let mut folders = place.split('/');
     folders.any(|folder| {
         ["conan-kernel", "conan-runtime"].iter().any(|ours| {

@@ -98,6 +98,7 @@ fn end_with_parent() {
 /// True if a sequence has failed.
 fn run_all(scripts: &[&'static Script], asked: &Asked) -> Result<bool, String> {
     let recorder = Recorder::from_env();
+    let is_of_command = env::var_os(PARENT).is_some();
     let sequences = scripts.iter().flat_map(|script| {
         script
             .sequences
@@ -115,6 +116,9 @@ fn run_all(scripts: &[&'static Script], asked: &Asked) -> Result<bool, String> {
     let mut totals = Totals::default();
     let mut has_failed = false;
     for (script, sequence) in chosen {
+        if is_of_command {
+            recorder.begins(script, sequence)?;
+        }
         let ran = asked.run(script, sequence, &recorder)?;
         recorder.record(&ran)?;
         totals += ran.totals();

@@ -13,6 +13,7 @@ mod asked;
 mod backtrace;
 mod clock;
 mod collect;
+mod crash;
 pub mod engine;
 mod escaped;
 mod event;

@@ -10,6 +10,7 @@ use std::time::{Duration, Instant};
 use crate::ran::Ran;
 #[cfg(conan_kernel)]
 use crate::report::Report;
+use crate::script::{Script, Sequence};
 
 /// The variable that names a file to which every report is added, as JSON,
 /// one object a line.
@@ -47,6 +48,18 @@ impl Recorder {
             Some(_) => self.write(&format!("{}\n", ran.to_json())),
             None => Ok(()),
         }
+    }
+
+    /// Says in the file that a sequence begins: it may end the process.
+    pub(crate) fn begins(&self, script: &Script, sequence: &Sequence) -> Result<(), String> {
+        let begins = serde_json::json!({
+            "begins": {
+                "script": script.path,
+                "sequence": sequence.name,
+                "line": sequence.line,
+            }
+        });
+        self.write(&format!("{begins}\n"))
     }
 
     fn write(&self, line: &str) -> Result<(), String> {

@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 use crossbeam_channel::{Receiver, Sender, unbounded};
 
 use crate::collect::Collector;
+use crate::crash::Running;
 use crate::engine::{Engine, Session, Waker, Watch, engine, engines, unavailable};
 use crate::event::{ErrorKind, Event, Failure, Place};
 use crate::hot_spot::Watching;
@@ -102,6 +103,7 @@ pub(crate) fn run_on(
     let ticktime = Duration::from_millis(ms);
     let (sender, receiver) = unbounded();
     let session = engine.open(ticktime);
+    let _running = Running::begin(script, sequence);
     let watching = Watching::begin();
     let scope = Scope {
         clock: session.clock(),

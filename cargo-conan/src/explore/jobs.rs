@@ -20,7 +20,7 @@ use super::request::Request;
 use super::unfinished::Unfinished;
 use crate::cli::ClockArgs;
 use crate::exit::{Exit, Stop, error};
-use crate::run::execute::{Driver, Ended, described};
+use crate::run::execute::{Driver, Ended, broken_off, described};
 use crate::run::interrupt;
 
 /// Processes that explore the same scripts.
@@ -208,7 +208,7 @@ impl Jobs<'_> {
             ControlFlow::Continue(())
         });
         let _ = fs::remove_file(&reports);
-        let Ended::Itself(status) = ended? else {
+        let Ended::Itself(status, begun) = ended? else {
             return Err(interrupt::exit(false));
         };
         if status.code() == Some(Exit::Wrong as i32) {
@@ -217,11 +217,8 @@ impl Jobs<'_> {
         let missing = self.prepared.sequences.len().saturating_sub(count);
         if missing > 0 {
             return Err(interrupt::unless_stopped(|| {
-                error(format_args!(
-                    "the driver ended ({}) before {missing} of the sequences were explored; \
-                     the next one aborted the process or exited it",
-                    described(status)
-                ));
+                let how = described(status);
+                error(broken_off(&how, begun.as_ref(), missing, "were explored"));
                 Exit::Failed
             }));
         }

@@ -86,7 +86,7 @@ pub(crate) fn replay(args: &ReplayArgs) -> Stop<()> {
         }
         (Some(report), _) if report["verdict"] == "failed" => Err(Exit::Failed),
         (Some(_), _) => Ok(()),
-        (None, Ended::Itself(status)) if status.code() == Some(Exit::Wrong as i32) => {
+        (None, Ended::Itself(status, _)) if status.code() == Some(Exit::Wrong as i32) => {
             Err(Exit::Wrong)
         }
         (None, _) => Err(interrupt::unless_stopped(|| {

@@ -148,7 +148,7 @@ fn baseline(args: &MutateArgs, worker: &Worker, driver: &Path, job: &Job) -> Sto
         ControlFlow::Continue(())
     })?;
     interrupt::checkpoint()?;
-    let Ended::Itself(status) = ended else {
+    let Ended::Itself(status, _) = ended else {
         return Err(Exit::Failed);
     };
     if status.code() == Some(Exit::Wrong as i32) && reported == 0 {

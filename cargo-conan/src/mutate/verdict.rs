@@ -137,10 +137,10 @@ pub(crate) fn judge(driver: Driver, limits: Limits) -> Stop<Verdict> {
         return Ok(Verdict::Killed(killer));
     }
     match ended {
-        Ended::Itself(status) if status.code() == Some(Exit::Wrong as i32) && reported == 0 => {
+        Ended::Itself(status, _) if status.code() == Some(Exit::Wrong as i32) && reported == 0 => {
             Err(Exit::Wrong)
         }
-        Ended::Itself(status) if reported < limits.sequences || !status.success() => {
+        Ended::Itself(status, _) if reported < limits.sequences || !status.success() => {
             let missing = limits.sequences.saturating_sub(reported);
             let how = described(status);
             Ok(Verdict::Killed(Killer {
@@ -151,7 +151,7 @@ pub(crate) fn judge(driver: Driver, limits: Limits) -> Stop<Verdict> {
                 place: None,
             }))
         }
-        Ended::Itself(_) | Ended::Stopped => Ok(Verdict::Survived { inexact }),
+        Ended::Itself(_, _) | Ended::Stopped => Ok(Verdict::Survived { inexact }),
         Ended::TimedOut => {
             let seconds = limits.run.as_secs();
             Ok(Verdict::Killed(Killer {

@@ -1,6 +1,7 @@
 //! Runs the driver and hands on its reports as they come.
 
 use std::ffi::OsStr;
+use std::fmt::{self, Display, Formatter};
 use std::fs::{self, File};
 use std::io::{self, BufRead, BufReader};
 use std::ops::ControlFlow;
@@ -8,6 +9,8 @@ use std::path::{Path, PathBuf};
 use std::process::{self, Command, ExitStatus, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
+
+use serde_json::Value;
 
 use super::interrupt::{self, Group};
 use super::reports::Printer;
@@ -27,12 +30,63 @@ pub(crate) struct Outcome {
 /// How a driver came to its end.
 #[derive(Debug)]
 pub(crate) enum Ended {
-    /// By itself.
-    Itself(ExitStatus),
+    /// By itself, and in which sequence, if it was at one.
+    Itself(ExitStatus, Option<Begun>),
     /// It was told to: its reports said enough, or the command must stop.
     Stopped,
     /// It was told to: its time was up.
     TimedOut,
+}
+
+/// A sequence that a driver has begun and has not reported.
+#[derive(Debug, Clone)]
+pub(crate) struct Begun {
+    pub(crate) script: String,
+    pub(crate) sequence: String,
+    pub(crate) line: u64,
+}
+
+impl Begun {
+    /// Nothing if the line says something else.
+    fn parse(line: &str) -> Option<Self> {
+        // Reports may be long, and are many.
+        if !line.starts_with("{\"begins\":") {
+            return None;
+        }
+        let value: Value = serde_json::from_str(line).ok()?;
+        let begins = &value["begins"];
+        Some(Self {
+            script: begins["script"].as_str()?.to_owned(),
+            sequence: begins["sequence"].as_str()?.to_owned(),
+            line: begins["line"].as_u64()?,
+        })
+    }
+}
+
+impl Display for Begun {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        let Self {
+            script,
+            sequence,
+            line,
+        } = self;
+        write!(f, "the sequence `{sequence}` ({script}:{line})")
+    }
+}
+
+/// What is to be said of a driver that has ended too early: how, in which sequence,
+/// and what of `missing` sequences had not been done, in words.
+pub(crate) fn broken_off(how: &str, begun: Option<&Begun>, missing: usize, done: &str) -> String {
+    match begun {
+        Some(begun) => format!(
+            "the driver ended ({how}) in {begun}, before {missing} of the sequences {done}; \
+             a thread aborted the process or exited it"
+        ),
+        None => format!(
+            "the driver ended ({how}) before {missing} of the sequences {done}, \
+             while none of them ran"
+        ),
+    }
 }
 
 /// A driver that is yet to be run.
@@ -60,7 +114,7 @@ pub(crate) fn execute(
         ControlFlow::Continue(())
     })?;
     let _ = fs::remove_file(&scratch.reports);
-    let Ended::Itself(status) = ended else {
+    let Ended::Itself(status, begun) = ended else {
         return Err(stopped(&printer, sequences));
     };
     if status.code() == Some(Exit::Wrong as i32) && printer.count() == 0 {
@@ -70,12 +124,14 @@ pub(crate) fn execute(
     let missing = sequences.saturating_sub(printer.count());
     if missing > 0 {
         let broken_off = || {
-            printer.broken_off(missing, &described(status));
+            printer.broken_off(missing, &described(status), begun.as_ref());
             Exit::Failed
         };
         if interrupt::unless_stopped(broken_off) != Exit::Failed {
             return Err(stopped(&printer, sequences));
         }
+    } else if !status.success() && !printer.failed() {
+        printer.ended_badly(&described(status));
     }
     printer.totals();
     let failed = printer.failed() || missing > 0 || !status.success();
@@ -153,6 +209,7 @@ impl Driver {
         })?;
         let start = Instant::now();
         let mut line = String::new();
+        let mut begun = None;
         loop {
             let is_stopped = interrupt::must_stop();
             if is_stopped {
@@ -163,6 +220,14 @@ impl Driver {
                 // A line without its end is still being written.
                 if !line.ends_with('\n') {
                     break;
+                }
+                if let Some(next) = Begun::parse(&line) {
+                    begun = Some(next);
+                    line.clear();
+                    continue;
+                }
+                if !line.starts_with("{\"progress\":") {
+                    begun = None;
                 }
                 if report(&line).is_break() {
                     if matches!(ended, Ok(None)) {
@@ -180,7 +245,7 @@ impl Driver {
                     return Ok(Ended::TimedOut);
                 }
                 Ok(None) => thread::sleep(PERIOD),
-                Ok(Some(status)) => return Ok(Ended::Itself(status)),
+                Ok(Some(status)) => return Ok(Ended::Itself(status, begun)),
                 Err(failure) => {
                     return Err(error(format_args!("cannot wait for the driver: {failure}")));
                 }

@@ -2,6 +2,7 @@
 
 use serde_json::{Value, json};
 
+use super::execute::{Begun, broken_off};
 use super::highlight::{highlighted, highlighted_exploration};
 use crate::cli::Format;
 use crate::github::{self, Level, Location};
@@ -95,15 +96,41 @@ impl Printer {
     }
 
     /// The driver ended before all sequences had reported.
-    pub(super) fn broken_off(&mut self, missing: usize, how: &str) {
+    pub(super) fn broken_off(&mut self, missing: usize, how: &str, begun: Option<&Begun>) {
+        let message = broken_off(how, begun, missing, "had reported");
+        self.error(&message, begun);
+    }
+
+    /// The driver ended by an error after all sequences had reported.
+    pub(super) fn ended_badly(&mut self, how: &str) {
+        let message = format!("the driver ended ({how}) after all sequences had reported");
+        self.error(&message, None);
+    }
+
+    /// An error that is none of a report's, and the sequence that it is of, if that is
+    /// known.
+    fn error(&mut self, message: &str, begun: Option<&Begun>) {
         self.failed = true;
-        let message = format!(
-            "the driver ended ({how}) before {missing} of the sequences had reported; \
-             the next one aborted the process or exited it"
-        );
         match self.format {
-            Format::Json => output::out(format_args!("{}\n", json!({ "broken_off": message }))),
-            Format::Github => github::annotate(Level::Error, None, "", &message),
+            Format::Json => {
+                let mut value = json!({ "broken_off": message });
+                if let Some(begun) = begun {
+                    value["in"] = json!({
+                        "script": begun.script,
+                        "sequence": begun.sequence,
+                        "line": begun.line,
+                    });
+                }
+                output::out(format_args!("{value}\n"));
+            }
+            Format::Github => {
+                let place = begun.map(|begun| Location {
+                    file: &begun.script,
+                    line: begun.line,
+                    column: None,
+                });
+                github::annotate(Level::Error, place.as_ref(), "", message);
+            }
             Format::Human | Format::Short => {
                 crate::exit::error(message);
             }

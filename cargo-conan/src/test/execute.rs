@@ -58,8 +58,11 @@ pub(super) enum Verdict {
 pub(super) enum Exactness {
     Exact,
     Inexact(Vec<Inexact>),
-    /// The process ended by force and has said nothing, or was not asked.
-    Unknown,
+    /// The process has said nothing: it was ended by force, or by itself in a way of
+    /// its own. And how.
+    Unknown(String),
+    /// The process was not asked.
+    Unasked,
     /// The engine had no part in it, and why.
     Native(String),
 }
@@ -102,7 +105,7 @@ impl<'l> Executor<'l> {
             return Ok(outcome(
                 &output,
                 begun.elapsed(),
-                Understood::nothing(Exactness::Unknown),
+                Understood::nothing(Exactness::Unasked),
             ));
         };
         let path = library.account(number);
@@ -231,7 +234,7 @@ impl Understood {
             Some(Account::Unmanaged(reason) | Account::Refused(reason)) => {
                 Self::nothing(Exactness::Native(reason))
             }
-            None if !status.success() => Self::nothing(Exactness::Unknown),
+            None if !status.success() => Self::nothing(Exactness::Unknown(described(status))),
             None => {
                 let reason = "the process left no account".to_owned();
                 Self::nothing(Exactness::Native(reason))

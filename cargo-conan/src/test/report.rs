@@ -329,7 +329,10 @@ fn counted_of(count: u64, what: &str) -> String {
 /// Why a run was not exact, if it was not.
 pub(super) fn not_exact(exactness: &Exactness) -> Option<String> {
     match exactness {
-        Exactness::Exact | Exactness::Unknown => None,
+        Exactness::Exact | Exactness::Unasked => None,
+        Exactness::Unknown(how) => Some(format!(
+            "not known to be exact: the process ended by force ({how})"
+        )),
         Exactness::Native(reason) => Some(format!("not in virtual time: {reason}")),
         Exactness::Inexact(all) => {
             let mut reasons: Vec<String> = Vec::new();

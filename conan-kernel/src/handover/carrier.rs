@@ -23,7 +23,7 @@ use crate::clocks::real_clock;
 use crate::lock::{Guard, Lock};
 use crate::me::Inside;
 use crate::process;
-use crate::raw::{self, SignalMask};
+use crate::raw::{self, OwnSignalStack, SignalMask};
 use crate::signals;
 use crate::state::{self, State};
 use crate::trap;
@@ -186,7 +186,9 @@ impl Carrier {
     /// The calling thread is about to run threads of the program.
     fn attend(&self) {
         // A context that overflows its stack says so on this one.
-        raw::ensure_signal_stack();
+        if let Some(stack) = OwnSignalStack::new() {
+            stack.set();
+        }
         trap::attend();
         self.number.store(raw::thread_number(), Ordering::Relaxed);
     }

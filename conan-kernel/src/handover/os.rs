@@ -1,12 +1,13 @@
 //! Threads of the system's that sleep in the kernel while they wait, all on
 //! one processor: a hand-over is ten times cheaper there.
 
+use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use super::{Go, Handover, Next, Slot};
 use crate::lock::{Guard, Lock};
 use crate::me::Inside;
-use crate::raw::{self, Processors};
+use crate::raw::{self, OwnSignalStack, Processors};
 use crate::state::{self, State};
 use crate::trap;
 use crate::watchdog::{PERIOD_NS, Watchdog};
@@ -21,6 +22,8 @@ const RELEASED: u32 = 3;
 pub(super) struct Seat {
     word: AtomicU32,
     told: AtomicU32,
+    /// For whichever thread is at this place.
+    signal_stack: OnceLock<Option<OwnSignalStack>>,
 }
 
 impl Seat {
@@ -89,6 +92,9 @@ impl Handover for OsThreads {
             one.confine();
         }
         trap::attend();
+        // A thread that overflows its stack says so on this one.
+        let stack = me.os.signal_stack.get_or_init(OwnSignalStack::new);
+        stack.iter().for_each(OwnSignalStack::set);
         self.wait(me)
     }
 

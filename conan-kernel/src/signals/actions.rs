@@ -13,16 +13,14 @@ use std::mem;
 use std::ptr;
 use std::sync::atomic::{AtomicBool, AtomicPtr, Ordering};
 
-use super::handlers::{self, Action, NOT_BLOCKED, ON_ITS_STACK, RESTART, WITH_CONTEXT};
+use super::handlers::{self, Action, NOT_BLOCKED, ON_ITS_STACK, ONCE, RESTART, WITH_CONTEXT};
 use super::info::Info;
 use super::{COUNT, bit, masks, pending};
+use crate::crash;
 use crate::me;
 use crate::preload;
 use crate::process;
 use crate::real::anchored;
-
-/// The handler is forgotten when it is called.
-const ONCE: c_int = 0x8000_0000_u32 as c_int;
 
 /// The program's, where there is one that ours calls. Once made they are kept:
 /// a handler may be looking.
@@ -103,6 +101,10 @@ pub(super) unsafe extern "C" fn sigaction(
     new: *const Action,
     old: *mut Action,
 ) -> c_int {
+    // SAFETY: the caller's own call.
+    if let Some(result) = unsafe { crash::set_up(signal, new, old) } {
+        return result;
+    }
     if !is_engines_affair() || is_left_alone(signal) {
         // SAFETY: the caller's own call.
         return unsafe { handlers::sigaction(signal, new, old) };

@@ -16,22 +16,25 @@ pub(crate) const RESTART: c_int = 0x1000_0000;
 /// Another one may come while it runs.
 pub(crate) const NOT_BLOCKED: c_int = 0x4000_0000;
 
+/// The handler is forgotten when it is called.
+pub(crate) const ONCE: c_int = 0x8000_0000_u32 as c_int;
+
 /// libc's `struct sigaction`.
 #[repr(C)]
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Action {
-    pub(super) handler: usize,
-    pub(super) mask: [u64; 16],
-    pub(super) flags: c_int,
-    pub(super) restorer: usize,
+pub(crate) struct Action {
+    pub(crate) handler: usize,
+    pub(crate) mask: [u64; 16],
+    pub(crate) flags: c_int,
+    pub(crate) restorer: usize,
 }
 
 impl Action {
     /// What the system does where nobody has said anything.
-    pub(super) const DEFAULT: usize = 0;
-    pub(super) const IGNORE: usize = 1;
+    pub(crate) const DEFAULT: usize = 0;
+    pub(crate) const IGNORE: usize = 1;
 
-    pub(super) const fn new(handler: usize, flags: c_int) -> Self {
+    pub(crate) const fn new(handler: usize, flags: c_int) -> Self {
         Self {
             handler,
             mask: [0; 16],
@@ -48,7 +51,7 @@ static REAL_SIGACTION: Real = Real::new(c"sigaction");
 /// # Safety
 ///
 /// As for the function of this name.
-pub(super) unsafe fn sigaction(signal: c_int, new: *const Action, old: *mut Action) -> c_int {
+pub(crate) unsafe fn sigaction(signal: c_int, new: *const Action, old: *mut Action) -> c_int {
     type Function = unsafe extern "C" fn(c_int, *const Action, *mut Action) -> c_int;
     // SAFETY: libc's function of this name and type.
     let real: Function = unsafe { mem::transmute(REAL_SIGACTION.get()) };
@@ -57,7 +60,7 @@ pub(super) unsafe fn sigaction(signal: c_int, new: *const Action, old: *mut Acti
 }
 
 /// What is done about a signal now.
-pub(super) fn present(signal: c_int) -> Action {
+pub(crate) fn present(signal: c_int) -> Action {
     let mut action = Action::new(Action::DEFAULT, 0);
     // SAFETY: there is room for it.
     unsafe { sigaction(signal, ptr::null(), &raw mut action) };

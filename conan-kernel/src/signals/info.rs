@@ -52,6 +52,11 @@ impl Info {
         })
     }
 
+    /// True if an instruction has caused it, and no process has sent it.
+    pub(crate) fn comes_of_an_instruction(&self) -> bool {
+        self.code > 0 && self.code != Code::Kernel as c_int
+    }
+
     /// True if the process itself has sent it, or its own alarm.
     pub(super) fn is_own(&self) -> bool {
         self.code == Code::Kernel as c_int || self.code <= 0 && self.sender[0] == process::id()

@@ -29,9 +29,12 @@ mod waits;
 
 pub(crate) use actions::may_come;
 pub(crate) use alarms::Alarm;
+pub(crate) use handlers::{
+    Action, ON_ITS_STACK, ONCE, WITH_CONTEXT, let_be, present, sigaction as real_sigaction,
+};
 #[cfg(target_arch = "x86_64")]
-pub(crate) use handlers::{NOT_BLOCKED, let_be};
-pub(crate) use handlers::{ON_ITS_STACK, RESTART, WITH_CONTEXT, handle};
+pub(crate) use handlers::{NOT_BLOCKED, RESTART, handle};
+pub(crate) use info::Info as RawInfo;
 #[cfg(target_arch = "x86_64")]
 pub(crate) use masks::change;
 pub(crate) use masks::{begin_again, blocked_by_owner, inherit, note_owner};

@@ -297,24 +297,97 @@ fn a_component_that_ends_the_process_makes_the_run_fail_and_say_so() {
         ran.exits_with(1);
         ran
     };
+    let which = "in the sequence `last` (tests/scripts/ending.conan:9), \
+                 before 2 of the sequences had reported";
     let ran = run("std::process::abort();", "human");
     ran.prints("before ... ok").prints_line("Test cases: 1");
-    ran.says("signal: 6")
-        .says("before 2 of the sequences had reported");
+    ran.says("signal: 6").says(which);
+    if cfg!(target_os = "linux") {
+        ran.says(
+            " at line 12 of the script, while the sequence `last` (tests/scripts/ending.conan:9) ran",
+        );
+    }
 
     let ran = run("std::process::exit(0);", "human");
-    ran.prints("before ... ok")
-        .says("exit code 0")
-        .says("before 2 of the sequences had reported");
+    ran.prints("before ... ok").says("exit code 0").says(which);
 
     // Whoever reads the data alone must see it, too.
     let ran = run("std::process::exit(0);", "json");
     let reports = Reports::of(&ran);
     assert_eq!(reports.sequences.len(), 1, "{ran}");
-    ran.prints("broken_off");
-    run("std::process::exit(0);", "short").says("before 2 of the sequences had reported");
-    run("std::process::exit(0);", "github").prints("::error");
+    ran.prints("broken_off")
+        .prints("\"sequence\":\"last\"")
+        .never_mentions("begins");
+    run("std::process::exit(0);", "short").says(which);
+    run("std::process::exit(0);", "github")
+        .prints("::error file=tests/scripts/ending.conan,line=9::the driver ended");
+
+    // At the end of the process nothing runs any more.
+    let at_exit = "unsafe extern \"C\" { fn atexit(f: extern \"C\" fn()) -> i32; } \
+                   extern \"C\" fn end() { std::process::abort() } unsafe { atexit(end) };";
+    run(at_exit, "human").says("after all sequences had reported");
+
+    // Explored, too.
+    scratch.script(path, &second_runs("std::process::abort();"));
+    let words = ["explore", "-n", "20", path];
+    let ran = scratch.conan().args(words).ran();
+    ran.exits_with(1)
+        .says("in the sequence `last` (tests/scripts/ending.conan:9), before 2 of the sequences were explored");
 }
+
+#[cfg(target_os = "linux")]
+#[test]
+fn a_component_that_crashes_says_why_and_where() {
+    let scratch = Scratch::new("crashes");
+    let path = "tests/scripts/crashing.conan";
+    scratch.write("src/lib.rs", CRASHING);
+    let run = |call: &str, clock: &str| {
+        scratch.script(path, &second_runs(call));
+        let ran = scratch.conan().args(["run", "--clock", clock, path]).ran();
+        ran.exits_with(1);
+        ran
+    };
+    for clock in ["virtual", "wall"] {
+        let ran = run("CRATE::panic_twice();", clock);
+        for text in [
+            "the first",
+            "the second",
+            "panic in a destructor",
+            "src/lib.rs:3:",
+        ] {
+            ran.says(text);
+        }
+        ran.says("while the sequence `last`");
+    }
+    let ran = run("CRATE::overflow(1);", "virtual");
+    ran.says(" has overflowed its stack")
+        .says(" at line 12 of the script, while the sequence `last`")
+        .says("src/lib.rs:")
+        .says(" in crashes::overflow");
+    let ran = run(
+        "unsafe { (std::hint::black_box(8) as *const u8).read_volatile() };",
+        "virtual",
+    );
+    ran.says("SIGSEGV in thread ")
+        .says("at tests/scripts/crashing.conan:12:")
+        .says("signal: 11");
+}
+
+/// Components that end their process.
+#[cfg(target_os = "linux")]
+const CRASHING: &str = r#"pub struct PanicsWhenDropped;
+impl Drop for PanicsWhenDropped {
+    fn drop(&mut self) { panic!("the second"); }
+}
+pub fn panic_twice() {
+    let _panics = PanicsWhenDropped;
+    panic!("the first");
+}
+pub fn overflow(depth: u64) -> u64 {
+    let frame = std::hint::black_box([depth; 50]);
+    if depth == u64::MAX { 0 } else { overflow(depth + 1) + frame[7] }
+}
+"#;
 
 #[test]
 fn what_a_component_prints_is_not_mixed_into_the_data() {

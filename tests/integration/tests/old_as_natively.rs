@@ -102,12 +102,16 @@ fn tests_behave_as_natively() {
     assert!(prints["stdout"].to_string().contains("to standard output"));
     assert!(prints["stderr"].to_string().contains("to standard error"));
     let overflows = result(&tests, "overflows_its_stack");
-    assert!(
-        overflows["stderr"]
-            .to_string()
-            .contains("has overflowed its stack"),
-        "{overflows:#}"
-    );
+    for text in [
+        "has overflowed its stack",
+        "SIGABRT in thread",
+        " in manners::",
+    ] {
+        let stderr = overflows["stderr"].to_string();
+        assert!(stderr.contains(text), "no {text:?} in {overflows:#}");
+    }
+    assert_eq!(overflows["exact"], true, "{overflows:#}");
+    assert!(overflows["virtual_ns"].is_u64(), "{overflows:#}");
 
     let words = ["test", "--no-fail-fast", "--junit", "report.xml"];
     let ran = scratch

@@ -428,6 +428,8 @@ fn signals_are_as_natively() {
     }
     let ended = result(&tests, "one_that_nobody_handles_ends_the_process");
     assert!(ended.to_string().contains("SIGTERM"), "{ended:#}");
+    let why = "not known to be exact: the process ended by force (signal: 15 (SIGTERM))";
+    assert_eq!(ended["not_exact"], why, "{ended:#}");
     let hung = result(&tests, "nobody_sends_one");
     assert!(hung.to_string().contains("sigwait"), "{hung:#}");
 
