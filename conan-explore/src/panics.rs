@@ -4,7 +4,7 @@ use std::any::Any;
 use std::panic::{self, AssertUnwindSafe, PanicHookInfo};
 use std::sync::{Arc, Mutex, MutexGuard, Once, PoisonError};
 
-use conan_kernel::{ThreadId, aside, current_thread};
+use conan_kernel::{ThreadId, aside, current_thread, has_failed, is_component};
 
 /// A panic of a managed thread.
 #[derive(Debug, Clone)]
@@ -19,7 +19,11 @@ pub(crate) struct Caught {
 
 /// The panics of an execution.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Panics(Arc<Mutex<Vec<Caught>>>);
+pub(crate) struct Panics {
+    caught: Arc<Mutex<Vec<Caught>>>,
+    /// True if those of a component's own threads are part of what is tested.
+    ignores_component: bool,
+}
 
 /// Where panics go at present: there is one execution at a time.
 static PRESENT: Mutex<Option<Panics>> = Mutex::new(None);
@@ -30,9 +34,12 @@ fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 
 impl Panics {
     /// Keeps the panics of managed threads from now on, until it is dropped.
-    pub(crate) fn keep() -> Keeping {
+    pub(crate) fn keep(ignores_component: bool) -> Keeping {
         install();
-        let panics = Self::default();
+        let panics = Self {
+            ignores_component,
+            ..Self::default()
+        };
         *locked(&PRESENT) = Some(panics.clone());
         Keeping(panics)
     }
@@ -46,7 +53,7 @@ impl Panics {
             return;
         };
         aside(|| {
-            let mut caught = locked(&self.0);
+            let mut caught = locked(&self.caught);
             let last = caught.iter_mut().rfind(|caught| caught.thread == thread);
             match last {
                 Some(last) => last.has_escaped = true,
@@ -59,6 +66,7 @@ impl Panics {
                 }),
             }
         });
+        has_failed();
         // A payload may panic when it is dropped, too.
         std::mem::forget(payload);
     }
@@ -74,7 +82,7 @@ impl Keeping {
     }
 
     pub(crate) fn caught(&self) -> Vec<Caught> {
-        locked(&self.0.0).clone()
+        locked(&self.0.caught).clone()
     }
 }
 
@@ -106,12 +114,16 @@ fn remember(info: &PanicHookInfo<'_>) -> bool {
         let Some(panics) = locked(&PRESENT).clone() else {
             return false;
         };
-        locked(&panics.0).push(Caught {
+        locked(&panics.caught).push(Caught {
             thread,
             message: message(info.payload()),
             location: info.location().map(ToString::to_string),
             has_escaped: false,
         });
+        // Whoever catches it, it counts.
+        if is_component() && !panics.ignores_component {
+            has_failed();
+        }
         true
     })
 }

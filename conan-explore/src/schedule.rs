@@ -143,6 +143,10 @@ impl Strategy for InHand {
     fn is_spurious(&self) -> bool {
         self.deciding.spurious_left > 0
     }
+
+    fn has_more(&self) -> bool {
+        self.deciding.search.has_more()
+    }
 }
 
 impl Strategy for Schedule {
@@ -156,5 +160,9 @@ impl Strategy for Schedule {
 
     fn is_spurious(&self) -> bool {
         self.deciding().spurious_left > 0
+    }
+
+    fn has_more(&self) -> bool {
+        self.deciding().search.has_more()
     }
 }

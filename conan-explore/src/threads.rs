@@ -107,16 +107,16 @@ impl std::fmt::Debug for Check {
 }
 
 impl Stage {
-    fn open(schedule: Schedule, crew: &Arc<Crew>) -> Result<Self, Unavailable> {
+    fn open(schedule: Schedule, crew: &Arc<Crew>, ignores: bool) -> Result<Self, Unavailable> {
         let world = World::open(schedule.in_hand())?;
         Ok(Self {
             world: world.with_crew(crew),
-            keeping: Panics::keep(),
+            keeping: Panics::keep(ignores),
             own: Vec::new(),
             checks: Vec::new(),
             was_refused: false,
             disturbed: None,
-            ignores_component_panics: false,
+            ignores_component_panics: ignores,
         })
     }
 
@@ -163,12 +163,8 @@ impl Stage {
     }
 
     fn run(&mut self) -> Option<Failure> {
-        let others_go_on = match self.run_threads() {
-            Ok(others_go_on) => others_go_on,
-            Err(Stopped::OutOfSteps) => {
-                return self.panic().or(Some(Failure::Endless(self.world.steps())));
-            }
-            Err(_) => false,
+        let Ok(others_go_on) = self.run_threads() else {
+            return self.panic().or(Some(Failure::Endless(self.world.steps())));
         };
         self.panic()
             .or_else(|| self.suspended(others_go_on))
@@ -182,7 +178,7 @@ impl Stage {
         let mut before = Vec::new();
         loop {
             let stopped = self.world.run(u64::MAX);
-            if stopped == Stopped::OutOfSteps {
+            if matches!(stopped, Stopped::OutOfSteps | Stopped::Failed) {
                 return Err(stopped);
             }
             if self.world.have_ended(&self.own) {
@@ -287,6 +283,7 @@ impl Stage {
                 *out.lock().unwrap_or_else(PoisonError::into_inner) = verified.err();
             });
             let failure = match self.run_threads() {
+                Err(Stopped::Failed) => self.panic(),
                 Err(_) => Some(Failure::Endless(self.world.steps())),
                 Ok(others_go_on) => self.panic().or_else(|| self.suspended(others_go_on)),
             };
@@ -303,11 +300,11 @@ impl<S: Fn(&mut Stage)> Program for Threads<S> {
     type Failure = Failure;
 
     fn execute(&self, schedule: Schedule) -> Verdict<Failure> {
-        let mut stage = match Stage::open(schedule, &self.crew) {
+        let opened = Stage::open(schedule, &self.crew, self.ignores_component_panics);
+        let mut stage = match opened {
             Ok(stage) => stage,
             Err(reason) => return impossible(reason.to_string()),
         };
-        stage.ignores_component_panics = self.ignores_component_panics;
         stage.world.limit_steps(self.steps);
         (self.setup)(&mut stage);
         stage.verdict()

@@ -2,7 +2,7 @@
 
 mod common;
 
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Condvar, Mutex, OnceLock, RwLock, mpsc};
 use std::time::Duration;
 use std::{panic, thread};
@@ -10,7 +10,7 @@ use std::{panic, thread};
 use common::{find, passes, programs};
 use conan_explore::{
     Bound, Dfs, End, Explorer, Failure, Fixed, Outcome, Random, Stage, Suspended, Threads, Waits,
-    Why,
+    Why, replay,
 };
 use conan_kernel::point;
 
@@ -507,4 +507,66 @@ fn a_thread_that_the_system_refuses_is_a_bound_and_no_failure() {
     };
     let exploration = Explorer::new(Fixed).explore(&Threads::new(setup));
     assert!(matches!(exploration.end, End::BoundReached(Bound::Refused)));
+}
+
+#[test]
+fn a_panic_ends_the_execution_soon_though_other_threads_wait_in_a_loop() {
+    static ROUNDS: AtomicUsize = AtomicUsize::new(0);
+
+    let panics = |of_component: bool| {
+        move |stage: &mut Stage| {
+            let is_done = Arc::new(AtomicBool::new(false));
+            let seen = is_done.clone();
+            stage.spawn("panics", move || {
+                if of_component {
+                    drop(thread::spawn(|| panic!("too early")));
+                } else {
+                    panic!("too early");
+                }
+            });
+            stage.spawn("waits", move || {
+                while !seen.load(Ordering::SeqCst) {
+                    ROUNDS.fetch_add(1, Ordering::SeqCst);
+                    thread::yield_now();
+                }
+            });
+        }
+    };
+    for of_component in [false, true] {
+        ROUNDS.store(0, Ordering::SeqCst);
+        let program = Threads::new(panics(of_component));
+        let exploration = Explorer::new(Fixed).replays(0).explore(&program);
+        let End::Failed(found) = exploration.end else {
+            panic!("{:?}", exploration.end)
+        };
+        assert!(matches!(found.failure, Failure::Panicked(_)));
+        let rounds = ROUNDS.load(Ordering::SeqCst);
+        assert!(rounds < 500, "{rounds} rounds after the panic");
+    }
+}
+
+#[test]
+fn decisions_after_a_panic_are_part_of_a_token_that_was_given_out_before() {
+    let program = |stage: &mut Stage| {
+        stage.spawn("panics", || {
+            drop(thread::spawn(|| panic!("in a child")).join());
+        });
+        for name in ["a", "b"] {
+            stage.spawn(name, || (0..500).for_each(|_| point()));
+        }
+        stage.check(|| Err("as a failure of this has no end before its end".to_owned()));
+    };
+    let ignores = Threads::new(program).ignore_component_panics();
+    let exploration = Explorer::new(Random::new(1)).replays(0).explore(&ignores);
+    let End::Failed(found) = exploration.end else {
+        panic!("{:?}", exploration.end)
+    };
+    assert!(found.trace.choices().len() > 500, "{:?}", found.trace);
+
+    let replayed = replay(&Threads::new(program), &found.token);
+    assert!(matches!(
+        replayed.verdict.outcome,
+        Outcome::Failed(Failure::Panicked(_))
+    ));
+    assert!(replayed.fits);
 }

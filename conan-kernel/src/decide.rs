@@ -29,6 +29,8 @@ pub(crate) struct Deciding {
     /// Scheduling points so far.
     pub(crate) steps: u64,
     pub(crate) limit: u64,
+    /// The same once the execution has failed, whatever comes.
+    failed_limit: Option<u64>,
     /// What has happened, apart from yields.
     pub(crate) events: u64,
     /// Yields since a thread has waited, was woken or has ended.
@@ -45,6 +47,7 @@ impl Deciding {
             places: Places::new(),
             steps: 0,
             limit: u64::MAX,
+            failed_limit: None,
             events: 0,
             yields: 0,
         }
@@ -106,14 +109,18 @@ impl Deciding {
         Place(self.places.number(address))
     }
 
-    /// Counts a scheduling point. False if there may be no more.
-    #[inline]
-    fn step(&mut self) -> bool {
-        let may = self.steps < self.limit;
-        self.steps += u64::from(may);
-        may
+    /// The execution has failed, whatever comes.
+    fn has_failed(&mut self) {
+        let limit = self.steps.saturating_mul(2).saturating_add(STEPS_TO_END);
+        self.failed_limit.get_or_insert(limit);
     }
 }
+
+/// After a failure, so many steps and as many as there have been before it are
+/// left to the other threads, to come to their ends: one that does is used
+/// again, and holds nothing any more. One that waits for the thread that has
+/// failed would only spin.
+const STEPS_TO_END: u64 = 100;
 
 /// How a thread has come to where it is.
 #[derive(Debug)]
@@ -195,12 +202,24 @@ impl State {
         self.deciding.steps >= self.deciding.limit && !self.ready.is_empty()
     }
 
+    /// True if threads are ready that have no step left because one has failed.
+    /// What was decided before the world was opened is done all the same.
+    pub(crate) fn is_cut_short(&self) -> bool {
+        let steps = self.deciding.steps;
+        let is_over = self
+            .deciding
+            .failed_limit
+            .is_some_and(|limit| steps >= limit);
+        is_over && !self.strategy.as_ref().is_some_and(|it| it.has_more()) && !self.ready.is_empty()
+    }
+
     /// Gives the turn to one of the ready threads, of which there are some.
     /// Nobody has it if there may be no more steps.
     pub(crate) fn pass_the_turn(&mut self, previous: Option<ThreadId>, interrupts: bool) -> Next {
-        if !self.deciding.step() {
+        if self.deciding.steps >= self.deciding.limit || self.is_cut_short() {
             return None;
         }
+        self.deciding.steps += 1;
         self.ask_descriptors_at_times();
         let id = self.pick(previous, interrupts);
         let step = self.deciding.steps;
@@ -385,6 +404,15 @@ pub(crate) fn pause(
 #[inline]
 pub(crate) fn is_preempting() -> bool {
     PREEMPTING.load(Ordering::Relaxed)
+}
+
+/// Says that the execution that the calling managed thread is part of has
+/// failed, whatever the other threads do. They soon have no steps any more.
+pub fn has_failed() {
+    if me::slot().is_some() {
+        let _inside = Inside::enter();
+        state::lock().deciding.has_failed();
+    }
 }
 
 /// A scheduling point of the calling thread's own making: other threads may

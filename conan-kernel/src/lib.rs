@@ -67,7 +67,7 @@ pub use aboard::stay_aboard;
 pub use child::connection_to_parent;
 pub use crash::{Crash, Frame, Reporter, report_crashes};
 pub use crew::Crew;
-pub use decide::{access, point};
+pub use decide::{access, has_failed, point};
 pub use io::Call;
 pub use lock_holders::Evidence;
 pub use parent::end_with_parent;
@@ -77,6 +77,6 @@ pub use schedule::{Decision, Fifo, Recorded, Strategy};
 pub use selfcheck::{Unavailable, available};
 pub use thread::{Blocked, Cause, Inexact, Reason, ThreadId, ThreadInfo, Wake, WakeCall};
 pub use world::{
-    Stopped, World, aside, current_number, current_thread, last_wake, left_behind, park, set_tag,
-    unpark,
+    Stopped, World, aside, current_number, current_thread, is_component, last_wake, left_behind,
+    park, set_tag, unpark,
 };

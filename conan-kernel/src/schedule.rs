@@ -35,6 +35,13 @@ pub trait Strategy: Send {
         false
     }
 
+    /// True if it knows already what to decide at the points that come next,
+    /// and wants that to be done even if the execution has
+    /// [failed](crate::has_failed).
+    fn has_more(&self) -> bool {
+        false
+    }
+
     /// True if it takes the first option always: nobody asks it then, and no
     /// options are worked out. Asked once, when the world is opened.
     fn is_fixed(&self) -> bool {
@@ -107,5 +114,9 @@ impl<S: Strategy> Strategy for Recorded<S> {
 
     fn is_spurious(&self) -> bool {
         self.strategy.is_spurious()
+    }
+
+    fn has_more(&self) -> bool {
+        self.strategy.has_more()
     }
 }

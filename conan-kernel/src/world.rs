@@ -48,6 +48,9 @@ pub enum Stopped {
     Yielding,
     /// There have been as many steps as there may be.
     OutOfSteps,
+    /// The execution has [failed](crate::has_failed), and the threads had the
+    /// time to come to their ends.
+    Failed,
 }
 
 /// A set of managed threads and their clock. The thread that opens a world is
@@ -210,6 +213,9 @@ impl World {
         let state = state::lock();
         if state.is_out_of_steps() {
             return Some(Stopped::OutOfSteps);
+        }
+        if state.is_cut_short() {
+            return Some(Stopped::Failed);
         }
         let is_alone = state.outside == 0
             && state.woke_outside.is_none()
@@ -669,6 +675,15 @@ pub fn left_behind() -> usize {
 pub fn aside<R>(code: impl FnOnce() -> R) -> R {
     let _inside = Inside::enter();
     code()
+}
+
+/// True if the calling thread is a managed one that another managed thread has
+/// started.
+pub fn is_component() -> bool {
+    me::slot().is_some_and(|slot| {
+        let _inside = Inside::enter();
+        state::lock().thread(slot.id).is_component
+    })
 }
 
 /// The managed thread that calls this, if it is one.

@@ -173,8 +173,8 @@ impl Runner {
         let teardown = plan.teardown.take();
         let kept = std::mem::take(&mut plan.kept);
         self.drive(plan);
-        if self.session.endless().is_some() {
-            // Nobody may take a step any more.
+        if self.session.endless().is_some() || self.session.is_cut_short() {
+            // No thread may take a step any more.
             std::mem::forget((teardown, kept));
             return;
         }
@@ -215,7 +215,11 @@ impl Runner {
         if !result.wait(Duration::ZERO) {
             self.session.last_chance();
         }
-        match result.take() {
+        let result = result.take();
+        if result.is_some() {
+            self.check_its_end(self.spawned - 1, None, when);
+        }
+        match result {
             Some(Ok(done)) => Some(done),
             Some(Err(caught)) => {
                 let mut failure = self.failure(ErrorKind::Exception, format!("a panic {when}"));
@@ -283,6 +287,10 @@ impl Runner {
             self.fail_endless("in this sequence");
             return;
         }
+        if self.session.is_cut_short() {
+            self.check_what_has_ended(&run);
+            return;
+        }
         if !On(&run.states, all_finished).wait(Duration::ZERO) {
             self.session.last_chance();
         }
@@ -302,7 +310,7 @@ impl Runner {
             self.tick(run, time);
             self.session.come_to_rest(&end);
             self.note_suspended(run, time);
-            if self.session.endless().is_some() {
+            if self.session.endless().is_some() || self.session.is_cut_short() {
                 return;
             }
             if has_checks {
@@ -351,6 +359,15 @@ impl Runner {
             .let_run(&On(&run.states, has_looked), Duration::ZERO);
     }
 
+    /// A thread has ended by a panic, and the others were stopped: what they
+    /// would have done is not known.
+    fn check_what_has_ended(&mut self, run: &Run) {
+        let phases = (0..run.names.len()).map(|number| run.states.get(number));
+        let ended = phases.filter(|phase| matches!(phase, Phase::Finished(_)));
+        self.abandoned = (run.names.len() - ended.count()) as u64;
+        self.collector.take_all(&self.received);
+    }
+
     /// The verdict on liveness, and on what is left of the wake-up times.
     fn check_the_end(&mut self, run: &Run) {
         let phases = (0..run.names.len()).map(|number| run.states.get(number));
@@ -363,6 +380,10 @@ impl Runner {
                 .iter()
                 .find(|stays| is_called(name, stays.thread));
             match (run.states.get(number), stays) {
+                (Phase::Finished(tick), None) => {
+                    let thread = Some((name.as_str(), tick));
+                    self.check_its_end(self.first + number, thread, "at its end");
+                }
                 (Phase::Finished(tick), Some(stays)) => {
                     let message = "it ended, but was to stay suspended".to_owned();
                     let mut failure = self.failure(ErrorKind::Liveness, message);
@@ -419,6 +440,29 @@ impl Runner {
             failure.actual = Some(format!("left over: {}", listed(&left, "and")));
             self.send(failure);
         }
+    }
+
+    /// A thread that has done its code still drops its thread-locals, and what
+    /// it owns. That comes to an end, too. A thread of the script has a name,
+    /// and has done its code at a tick.
+    fn check_its_end(&mut self, spawned: usize, thread: Option<(&str, u64)>, when: &str) {
+        if self.session.has_ended(spawned, PATIENCE) {
+            return;
+        }
+        let suspension = self.session.suspension(spawned);
+        let how_long = suspension.how_long();
+        let message = format!("suspended {how_long} in a destructor {when}");
+        let mut failure = self.failure(ErrorKind::Liveness, message);
+        if let Some((name, tick)) = thread {
+            failure.thread = Some(name.to_owned());
+            failure.tick = tick;
+            failure.place = suspension.place.unwrap_or(failure.place);
+            self.abandoned += 1;
+        }
+        failure.expected = Some("the thread ends".to_owned());
+        failure.actual = Some("its code is done, but not what comes after it".to_owned());
+        suspension.describe(self.script, &mut failure);
+        self.send(failure);
     }
 
     /// A check outside any thread can hang in the component, too.

@@ -175,6 +175,7 @@ impl Conan {
                 let message = "the thread panicked and ended".to_owned();
                 let failure = self.failure(ErrorKind::Exception, self.place(), message);
                 self.fail(self.panicked(failure, &caught));
+                self.run.witness.has_panicked();
             }
         }
         let tick = self.now();

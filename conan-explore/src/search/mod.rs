@@ -51,6 +51,12 @@ pub trait Search: Send {
         Progress::Open
     }
 
+    /// True if it knows already what to decide next: an execution that has failed
+    /// goes on so far.
+    fn has_more(&self) -> bool {
+        false
+    }
+
     /// True if the last execution went another way after the same decisions:
     /// something decides in the program that the engine does not see.
     fn has_diverged(&self) -> bool {

@@ -32,4 +32,8 @@ impl Search for Replay {
             0
         }
     }
+
+    fn has_more(&self) -> bool {
+        self.next < self.choices.len()
+    }
 }

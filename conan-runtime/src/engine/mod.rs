@@ -59,6 +59,16 @@ pub trait Session {
     /// threads have ended.
     fn come_to_rest(&mut self, sequence: &dyn Watch);
 
+    /// Lets the threads run until one that has done its code has ended, for so
+    /// long at the most: destructors run before that. The thread is told by the
+    /// number of its [`spawn`], counted from 0. False if it has not ended.
+    ///
+    /// [`spawn`]: Session::spawn
+    fn has_ended(&mut self, thread: usize, limit: Duration) -> bool {
+        let _ = (thread, limit);
+        true
+    }
+
     /// Before threads count as suspended for good: lets those go on that have
     /// been woken meanwhile, by a thread that the engine does not manage.
     fn last_chance(&mut self) {}
@@ -87,6 +97,12 @@ pub trait Session {
     /// to them.
     fn endless(&self) -> Option<u64> {
         None
+    }
+
+    /// True if the engine has ended the execution, because a thread has ended by
+    /// a panic and others would go on and on.
+    fn is_cut_short(&self) -> bool {
+        false
     }
 
     /// How many threads have not ended, the component's own among them, as far
@@ -119,6 +135,9 @@ pub trait Witness: std::fmt::Debug + Send + Sync {
         let _ = place;
     }
 
+    /// The calling thread has ended by a panic that nothing has caught.
+    fn has_panicked(&self) {}
+
     /// Who ended the calling thread's last wait, if the engine knows.
     fn waker(&self) -> Option<Waker> {
         None
@@ -146,6 +165,8 @@ impl Witness for Blind {}
 /// as in a sentence: `thread first`.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Suspension {
+    /// The place of the script that the thread has come to last.
+    pub place: Option<Place>,
     /// The component's own source line, as `file:line:column`.
     pub location: Option<String>,
     /// The tick at which it would give up.

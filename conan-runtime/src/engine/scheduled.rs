@@ -59,7 +59,7 @@ impl Session for ScheduledSession {
 
     fn witness(&self) -> Arc<dyn Witness> {
         match &self.steps {
-            None => self.session.witness(),
+            None => Arc::new(Judging),
             Some(steps) => Arc::new(NotingWitness(Arc::clone(steps))),
         }
     }
@@ -95,6 +95,10 @@ impl Session for ScheduledSession {
         self.session.come_to_rest(sequence);
     }
 
+    fn has_ended(&mut self, thread: usize, limit: Duration) -> bool {
+        self.session.has_ended(thread, limit)
+    }
+
     fn last_chance(&mut self) {
         self.session.last_chance();
     }
@@ -113,6 +117,10 @@ impl Session for ScheduledSession {
 
     fn endless(&self) -> Option<u64> {
         self.session.endless()
+    }
+
+    fn is_cut_short(&self) -> bool {
+        self.session.is_cut_short()
     }
 
     fn unfinished(&self) -> usize {
@@ -153,8 +161,30 @@ impl Strategy for Noting {
         self.schedule.is_spurious()
     }
 
+    fn has_more(&self) -> bool {
+        self.schedule.has_more()
+    }
+
     fn watches(&self) -> bool {
         true
+    }
+}
+
+/// An execution that has failed for sure need not go on: there are others.
+#[derive(Debug)]
+struct Judging;
+
+impl Witness for Judging {
+    fn at(&self, place: Place) {
+        Kernel.at(place);
+    }
+
+    fn has_panicked(&self) {
+        conan_kernel::has_failed();
+    }
+
+    fn waker(&self) -> Option<Waker> {
+        Kernel.waker()
     }
 }
 
@@ -167,6 +197,10 @@ impl Witness for NotingWitness {
         Kernel.at(place);
         let number = conan_kernel::current_number().unwrap_or_default();
         self.0.at(number, place);
+    }
+
+    fn has_panicked(&self) {
+        Judging.has_panicked();
     }
 
     fn waker(&self) -> Option<Waker> {

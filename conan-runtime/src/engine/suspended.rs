@@ -21,6 +21,7 @@ impl VirtualSession {
             };
         };
         let mut suspension = Suspension {
+            place: place(info.tag),
             location,
             until: blocked.deadline.map(|deadline| self.tick_of(deadline)),
             woken: info

@@ -57,6 +57,7 @@ pub(super) struct VirtualSession {
     first: Option<u64>,
     threads: Vec<ThreadId>,
     is_endless: bool,
+    is_cut_short: bool,
     /// Who waits for whom, once it was asked for; until something moves.
     rest: Option<WaitFor>,
 }
@@ -91,6 +92,24 @@ impl Session for VirtualSession {
             self.world.advance_to(end);
         }
         self.began = Some(end);
+    }
+
+    fn has_ended(&mut self, thread: usize, limit: Duration) -> bool {
+        let Some(&id) = self.threads.get(thread) else {
+            return true;
+        };
+        let end = self.world.now().saturating_add(nanoseconds(limit));
+        while !self.world.have_ended(&[id]) {
+            self.rest = None;
+            let may_go_on = self.run_now(end);
+            if self.world.have_ended(&[id]) {
+                return true;
+            }
+            if !may_go_on || !self.advance(end) {
+                return false;
+            }
+        }
+        true
     }
 
     fn last_chance(&mut self) {
@@ -144,6 +163,10 @@ impl Session for VirtualSession {
 
     fn endless(&self) -> Option<u64> {
         self.is_endless.then(|| self.world.steps())
+    }
+
+    fn is_cut_short(&self) -> bool {
+        self.is_cut_short
     }
 
     fn unfinished(&self) -> usize {
@@ -210,6 +233,7 @@ impl VirtualSession {
             first: None,
             threads: Vec::new(),
             is_endless: false,
+            is_cut_short: false,
             rest: None,
         }
     }
@@ -228,22 +252,35 @@ impl VirtualSession {
     fn run_until(&mut self, end: u64, done: &dyn Watch) -> bool {
         self.rest = None;
         loop {
-            let stopped = self.world.run(end);
+            let may_go_on = self.run_now(end);
             if done.wait(Duration::ZERO) {
                 return true;
             }
-            if stopped == Stopped::OutOfSteps {
-                self.is_endless = true;
+            if !may_go_on || !self.advance(end) {
                 return false;
             }
-            let now = self.world.now();
-            match self.world.next_deadline() {
-                Some(deadline) if deadline <= now || deadline < end => {
-                    self.world.advance_to(deadline);
-                    self.world.fire_one();
-                }
-                _ => return false,
+        }
+    }
+
+    /// Lets the threads run at the present time. False if they may take no more
+    /// steps at all.
+    fn run_now(&mut self, end: u64) -> bool {
+        let stopped = self.world.run(end);
+        self.is_endless |= stopped == Stopped::OutOfSteps;
+        self.is_cut_short |= stopped == Stopped::Failed;
+        !self.is_endless && !self.is_cut_short
+    }
+
+    /// Ends the first wait that ends before `end`. False if there is none.
+    fn advance(&mut self, end: u64) -> bool {
+        let now = self.world.now();
+        match self.world.next_deadline() {
+            Some(deadline) if deadline <= now || deadline < end => {
+                self.world.advance_to(deadline);
+                self.world.fire_one();
+                true
             }
+            _ => false,
         }
     }
 }

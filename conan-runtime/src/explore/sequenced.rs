@@ -9,6 +9,8 @@ use conan_explore::{Outcome, Program, Schedule, Token, Verdict, learn_from, lear
 
 use super::explored::Replayed;
 use super::steps::Steps;
+use conan_kernel::Strategy;
+
 use crate::engine::Scheduled;
 use crate::event::{ErrorKind, Failure, Place};
 use crate::fresh::{Process, Request, Way, room};
@@ -236,6 +238,7 @@ impl Sequenced {
                 spurious: schedule.spurious(),
                 learned: learned(),
                 notes,
+                has_more: schedule.has_more(),
             },
         };
         let answer = process.execute(&request, Some(schedule.clone()))?;

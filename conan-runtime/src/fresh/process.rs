@@ -42,6 +42,8 @@ pub(crate) enum Way {
         learned: u64,
         /// True if its steps are to be told.
         notes: bool,
+        /// True if it is known already how it is to begin.
+        has_more: bool,
     },
 }
 
@@ -54,7 +56,8 @@ impl Request {
                 spurious,
                 learned,
                 notes,
-            } => json!([steps, spurious, learned, notes]),
+                has_more,
+            } => json!([steps, spurious, learned, notes, has_more]),
         };
         json!({
             "script": self.script.path,
@@ -85,6 +88,7 @@ impl Request {
                     spurious: u32::try_from(way[1].as_u64()?).ok()?,
                     learned: way[2].as_u64()?,
                     notes: way[3].as_bool()?,
+                    has_more: way[4].as_bool()?,
                 },
             },
         })
@@ -176,7 +180,9 @@ impl Process {
                 return Err(format!("a new process for it has said `{}`", line.trim()));
             };
             let chosen = schedule.decide(&point.point());
-            self.say(&chosen.to_string()).map_err(|e| ended(&e))?;
+            let more = u8::from(schedule.has_more());
+            let decided = self.say(&format!("{chosen} {more}"));
+            decided.map_err(|error| ended(&error))?;
         }
         let answer = Answer::received(request, &line);
         let answer =

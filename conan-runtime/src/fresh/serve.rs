@@ -44,10 +44,11 @@ fn serve(scripts: &[&'static Script], connection: &Connection) {
                 spurious,
                 learned,
                 notes,
+                has_more,
             } => {
                 let known = replayer.take().filter(|it| it.is_for(&request, steps));
                 let mut known = known.unwrap_or_else(|| Replayer::new(&request, steps));
-                let schedule = Schedule::new(Asking(connection.clone()), spurious);
+                let schedule = Schedule::new(Asking::new(connection, has_more), spurious);
                 let (report, steps) = known.execute(schedule, learned, notes);
                 replayer = Some(known);
                 let (table, order) = steps.unwrap_or_default();
@@ -96,15 +97,36 @@ impl Connection {
 }
 
 /// Has every decision taken by the other process.
-struct Asking(Connection);
+struct Asking {
+    connection: Connection,
+    /// True if the other process knows already what comes next.
+    has_more: bool,
+}
+
+impl Asking {
+    fn new(connection: &Connection, has_more: bool) -> Self {
+        Self {
+            connection: connection.clone(),
+            has_more,
+        }
+    }
+}
 
 impl Search for Asking {
     fn begin(&mut self, _: u64) {}
 
     fn decide(&mut self, point: &Point<'_>) -> usize {
-        self.0.say(&format!("{POINT}{}", points::written(point)));
-        let line = self.0.hear();
+        let line = format!("{POINT}{}", points::written(point));
+        self.connection.say(&line);
+        let decided = self.connection.hear().unwrap_or_default();
+        let mut words = decided.split_ascii_whitespace();
         // Without the other process nobody wants to know what comes of it.
-        line.and_then(|line| line.trim().parse().ok()).unwrap_or(0)
+        let chosen = words.next().and_then(|word| word.parse().ok());
+        self.has_more = words.next() == Some("1");
+        chosen.unwrap_or(0)
+    }
+
+    fn has_more(&self) -> bool {
+        self.has_more
     }
 }
