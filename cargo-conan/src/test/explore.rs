@@ -118,6 +118,8 @@ struct Campaign<'c> {
 /// How far the exploration of one test has come.
 #[derive(Default)]
 struct Course {
+    /// When the first execution began.
+    since: Option<Instant>,
     /// How many executions have begun; those before are done or run.
     begun: u64,
     running: Vec<(u64, Instant)>,
@@ -134,7 +136,6 @@ struct Course {
 
 /// An execution that has ended.
 struct Seen {
-    real: Duration,
     time: Duration,
     hash: Option<u64>,
     is_exact: bool,
@@ -175,6 +176,7 @@ impl Campaign<'_> {
                     Next::Later => waits = true,
                     Next::Now => {
                         let execution = course.begun;
+                        course.since.get_or_insert_with(Instant::now);
                         course.begun += 1;
                         course.running.push((execution, Instant::now()));
                         return Some((index, execution, self.wish(index, course, execution)));
@@ -257,7 +259,6 @@ impl Course {
     /// Takes note of what came of an execution.
     fn note(&mut self, execution: u64, outcome: Outcome) {
         let seen = Seen {
-            real: outcome.real,
             time: outcome.time.unwrap_or_default(),
             hash: outcome.scheduled.as_ref().map(|scheduled| scheduled.hash),
             is_exact: !matches!(outcome.exactness, Exactness::Inexact(_)),
@@ -305,7 +306,8 @@ impl Course {
             None => (self.first.take()?, None),
         };
         Some(Outcome {
-            real: self.ended.iter().map(|it| it.1.real).sum(),
+            // Executions run side by side.
+            real: self.since.map(|since| since.elapsed()).unwrap_or_default(),
             time: outcome
                 .time
                 .map(|_| self.ended.iter().map(|it| it.1.time).sum()),

@@ -305,13 +305,7 @@ pub(super) fn not_exact(exactness: &Exactness) -> Option<String> {
         Exactness::Exact | Exactness::Unknown => None,
         Exactness::Native(reason) => Some(format!("not in virtual time: {reason}")),
         Exactness::Inexact(all) => {
-            let mut reasons: Vec<String> = Vec::new();
-            for inexact in all {
-                let reason = described(inexact);
-                if !reasons.contains(&reason) {
-                    reasons.push(reason);
-                }
-            }
+            let mut reasons = reasons(all);
             let more = reasons.len().saturating_sub(2);
             reasons.truncate(2);
             let mut text = format!("not exact: {}", reasons.join("; "));
@@ -321,6 +315,26 @@ pub(super) fn not_exact(exactness: &Exactness) -> Option<String> {
             Some(text)
         }
     }
+}
+
+/// The same without leaving any reason out.
+pub(super) fn not_exact_in_full(exactness: &Exactness) -> Option<String> {
+    match exactness {
+        Exactness::Inexact(all) => Some(format!("not exact: {}", reasons(all).join("; "))),
+        other => not_exact(other),
+    }
+}
+
+/// The reasons in words, each once.
+fn reasons(all: &[Inexact]) -> Vec<String> {
+    let mut reasons: Vec<String> = Vec::new();
+    for inexact in all {
+        let reason = described(inexact);
+        if !reasons.contains(&reason) {
+            reasons.push(reason);
+        }
+    }
+    reasons
 }
 
 fn described(inexact: &Inexact) -> String {
