@@ -98,7 +98,7 @@ impl Asked {
         }
         match self.exploring_of(sequence)? {
             Some(exploring) => Ok(self.explore(script, sequence, &exploring, recorder)),
-            None => Ok(Ran::Once(run(script, sequence, self.settings))),
+            None => Ok(Ran::Once(Box::new(run(script, sequence, self.settings)))),
         }
     }
 
@@ -153,7 +153,7 @@ impl Asked {
         _: &Exploring,
         _: &Recorder,
     ) -> Ran {
-        Ran::Once(run(script, sequence, self.settings))
+        Ran::Once(Box::new(run(script, sequence, self.settings)))
     }
 
     #[cfg(not(conan_kernel))]

@@ -6,14 +6,16 @@ use std::time::{Duration, Instant};
 use crossbeam_channel::{Receiver, Sender, unbounded};
 
 use crate::collect::Collector;
-use crate::engine::{Engine, Session, Waker, Watch, engine, engines, unavailable};
+use crate::engine::{
+    Engine, Patience, Session, Suspension, Waker, Watch, engine, engines, unavailable,
+};
 use crate::event::{ErrorKind, Event, Failure, Place};
 use crate::hot_spot::Watching;
 use crate::panics;
 use crate::plan::Plan;
 use crate::report::Report;
 use crate::scope::{self, Scope};
-use crate::script::{Script, Sequence};
+use crate::script::{Script, Sequence, Stays};
 use crate::state::{Phase, States, all_finished};
 use crate::thread::{Conan, Run, add_panic};
 use crate::wake::{Lists, listed};
@@ -37,7 +39,8 @@ impl std::fmt::Debug for Settings {
 }
 
 impl Settings {
-    /// What the environment asks for: `CONAN_CLOCK` and `CONAN_TICKTIME`.
+    /// What the environment asks for: `CONAN_CLOCK` and `CONAN_TICKTIME`. Looks
+    /// at `CONAN_PATIENCE`, too, whether it can be understood.
     pub fn from_env() -> Result<Self, String> {
         let engine = match std::env::var("CONAN_CLOCK") {
             Ok(name) => engine(&name).map_err(|error| format!("CONAN_CLOCK: {error}"))?,
@@ -53,6 +56,7 @@ impl Settings {
             },
             Err(_) => None,
         };
+        Patience::check()?;
         Ok(Self { engine, ticktime })
     }
 }
@@ -106,6 +110,7 @@ pub(crate) fn run_on(
         sequence,
         session,
         scope,
+        patience: Patience::of(script.path, sequence.name),
         events: sender,
     };
     runner.run();
@@ -139,6 +144,8 @@ struct Runner {
     sequence: &'static Sequence,
     session: Box<dyn Session>,
     scope: Scope,
+    /// For threads that still run at the end.
+    patience: Patience,
     events: Sender<Event>,
 }
 
@@ -194,7 +201,7 @@ impl Runner {
         }
         self.session.let_run(&*result, PATIENCE);
         if !result.wait(Duration::ZERO) {
-            self.session.last_chance();
+            self.session.last_chance(&*result, self.patience);
         }
         match result.take() {
             Some(Ok(done)) => Some(done),
@@ -210,9 +217,11 @@ impl Runner {
             }
             None => {
                 let suspension = self.session.suspension(self.spawned - 1);
-                let message = format!("suspended {} {when}", suspension.how_long());
+                self.has_waited_in_vain(&suspension);
+                let state = suspension.state(None);
+                let message = format!("{state} {when}");
                 let mut failure = self.failure(ErrorKind::Liveness, message);
-                suspension.describe(self.script, &mut failure);
+                suspension.describe(self.script, self.patience, &mut failure);
                 self.send(failure);
                 None
             }
@@ -232,6 +241,9 @@ impl Runner {
             names,
         });
         let has_checks = plan.checks.is_some();
+        if has_checks {
+            self.collector.has_checks();
+        }
         self.collector.name_threads(&run.names);
         self.first = self.spawned;
         self.spawned += count;
@@ -265,7 +277,16 @@ impl Runner {
             return;
         }
         if !On(&run.states, all_finished).wait(Duration::ZERO) {
-            self.session.last_chance();
+            let sequence = self.sequence;
+            let are_out_of_calls = |phases: &[Phase]| {
+                phases.iter().enumerate().all(|(number, phase)| {
+                    let name = run.names.get(number);
+                    let stays = name.is_some_and(|name| stays(sequence, name).is_some());
+                    stays || !matches!(phase, Phase::Running { .. })
+                })
+            };
+            let done = On(&run.states, are_out_of_calls);
+            self.session.last_chance(&done, self.patience);
         }
         self.check_the_end(&run);
         // What comes next may wake threads, but the sequence is over.
@@ -300,7 +321,17 @@ impl Runner {
     fn note_suspended(&mut self, run: &Run, tick: u64) {
         for thread in 0..run.names.len() {
             if let Phase::Running { place, .. } = run.states.get(thread) {
-                let woken = self.session.woken_in_vain(self.first + thread);
+                let number = self.first + thread;
+                if self.session.is_running(number) {
+                    let running = Event::Running {
+                        thread,
+                        tick,
+                        place,
+                    };
+                    let _ = self.events.send(running);
+                    continue;
+                }
+                let woken = self.session.woken_in_vain(number);
                 let suspended = Event::Suspended {
                     thread,
                     tick,
@@ -338,12 +369,7 @@ impl Runner {
         let ended = phases.filter(|phase| matches!(phase, Phase::Finished(_)));
         self.abandoned = (run.names.len() - ended.count()) as u64;
         for (number, name) in run.names.iter().enumerate() {
-            let stays = self
-                .sequence
-                .stays
-                .iter()
-                .find(|stays| is_called(name, stays.thread));
-            match (run.states.get(number), stays) {
+            match (run.states.get(number), stays(self.sequence, name)) {
                 (Phase::Finished(tick), Some(stays)) => {
                     let message = "it ended, but was to stay suspended".to_owned();
                     let mut failure = self.failure(ErrorKind::Liveness, message);
@@ -359,8 +385,8 @@ impl Runner {
                 }
                 (Phase::Running { since, place }, None) => {
                     let suspension = self.session.suspension(self.first + number);
-                    let how_long = suspension.how_long();
-                    let message = format!("suspended since tick {since}, {how_long}");
+                    self.has_waited_in_vain(&suspension);
+                    let message = suspension.state(Some(since));
                     let mut failure = self.failure(ErrorKind::Liveness, message);
                     failure.thread = Some(name.clone());
                     failure.tick = since;
@@ -368,7 +394,7 @@ impl Runner {
                     let last = self.sequence.ticks + 1;
                     failure.expected = Some(format!("ended by tick {last}"));
                     failure.actual = Some("still in this call".to_owned());
-                    suspension.describe(self.script, &mut failure);
+                    suspension.describe(self.script, self.patience, &mut failure);
                     self.send(failure);
                 }
                 (Phase::Waiting(_) | Phase::Starting, None) => {
@@ -402,6 +428,13 @@ impl Runner {
         }
     }
 
+    /// Notes that threads that still run were waited for and did not end.
+    fn has_waited_in_vain(&self, suspension: &Suspension) {
+        if suspension.running.is_some() {
+            Patience::was_in_vain(self.script.path, self.sequence.name);
+        }
+    }
+
     /// A check outside any thread can hang in the component, too.
     fn check_the_checks(&mut self, run: &Run) {
         let observer = run.names.len();
@@ -410,13 +443,13 @@ impl Runner {
         }
         if let Phase::Running { since, place } = run.states.get(observer) {
             let suspension = self.session.suspension(self.first + observer);
-            let how_long = suspension.how_long();
-            let message =
-                format!("a check outside the threads, suspended since tick {since}, {how_long}");
+            self.has_waited_in_vain(&suspension);
+            let state = suspension.state(Some(since));
+            let message = format!("a check outside the threads, {state}");
             let mut failure = self.failure(ErrorKind::Liveness, message);
             failure.tick = since;
             failure.place = place;
-            suspension.describe(self.script, &mut failure);
+            suspension.describe(self.script, self.patience, &mut failure);
             self.send(failure);
         }
     }
@@ -510,6 +543,12 @@ impl Run {
             .filter(|(_, thread)| is_called(thread, name))
             .collect()
     }
+}
+
+/// What a sequence says of a thread that is to stay suspended.
+fn stays(sequence: &'static Sequence, thread: &str) -> Option<&'static Stays> {
+    let mut stays = sequence.stays.iter();
+    stays.find(|stays| is_called(thread, stays.thread))
 }
 
 /// True for `producer` and for `producer.3`, if the name is `producer`.

@@ -8,6 +8,7 @@ use serde_json::{Value, json};
 use crate::exit::{Exit, Stop};
 use crate::run::execute::{Driver, Ended, described};
 use crate::run::interrupt;
+use crate::run::reports::titled;
 
 /// How long a mutant may take.
 #[derive(Debug, Clone, Copy)]
@@ -77,7 +78,8 @@ impl Killer {
                     line,
                     ..
                 } = place;
-                format!("{kind} error in {sequence}, {script}:{line}: {message}")
+                let title = titled(kind);
+                format!("{title} in {sequence}, {script}:{line}: {message}")
             }
             None => format!("{kind}: {message}"),
         }

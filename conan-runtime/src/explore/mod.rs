@@ -13,6 +13,8 @@ mod json;
 mod program;
 #[cfg(conan_kernel)]
 mod steps;
+#[cfg(conan_kernel)]
+mod tick_order;
 
 #[cfg(conan_kernel)]
 pub use explored::{Explored, Failed, Finding, Replayed};
@@ -21,3 +23,5 @@ pub use exploring::{By, Exploring};
 pub use program::{explore, replay};
 #[cfg(conan_kernel)]
 pub(crate) use steps::Steps;
+#[cfg(conan_kernel)]
+pub use tick_order::TickOrder;

@@ -7,12 +7,13 @@ use std::time::{Duration, Instant};
 
 use conan_explore::{
     Abreast, Bound, Counts, Dfs, End, Explorer, Fixed, Found, History, Mixed, Outcome, Pct, Pos,
-    Program, Random, Schedule, Shard, Token, Verdict,
+    Program, Random, Schedule, Shard, Single, Token, Verdict,
 };
 
-use super::explored::{Explored, Failed, Finding, Replayed};
+use super::explored::{ALL_MADE, Explored, Failed, Finding, Replayed};
 use super::exploring::{By, Exploring};
 use super::steps::Steps;
+use super::tick_order::TickOrder;
 use crate::engine::{Scheduled, with_same_threads};
 use crate::hot_spot::{HotSpot, Reached};
 use crate::report::{Report, Verdict as Judged};
@@ -51,7 +52,7 @@ pub fn explore(
             End::Exhausted { bounds, .. } => Finding::Exhausted(bounds),
             End::BoundReached(bound) => {
                 let is_full = program.abandoned.get() >= MOST_ABANDONED;
-                Finding::BoundReached(reached(bound, exploring, is_full))
+                Finding::BoundReached(reached(bound, is_full))
             }
             End::Impossible(reason) => Finding::Impossible(reason),
         };
@@ -60,6 +61,7 @@ pub fn explore(
             sequence,
             exploring: exploring.clone(),
             counts: exploration.counts,
+            test_cases: program.test_cases.get(),
             finding,
         }
     })
@@ -102,9 +104,9 @@ fn explorer(exploring: &Exploring) -> Explorer {
         .shard(Shard { index, count })
 }
 
-fn reached(bound: Bound, exploring: &Exploring, is_full: bool) -> String {
+fn reached(bound: Bound, is_full: bool) -> String {
     match bound {
-        Bound::Executions => format!("{} executions were asked for", exploring.executions),
+        Bound::Executions => ALL_MADE.to_owned(),
         Bound::Stopped if is_full => {
             format!(
                 "{MOST_ABANDONED} threads are suspended for good, which is enough for a process"
@@ -126,8 +128,12 @@ fn failed(program: &Sequenced, found: Found<Report>) -> Failed {
         Some(shrunk) => (shrunk.token, shrunk.trace, shrunk.failure),
         None => (found.token, found.trace, found.failure),
     };
-    let again = program.replay(&token);
-    let (report, steps) = if again.fits && key(&again.report) == key(&report) {
+    let (again, noted) = program.replay_noting(&token);
+    let is_again = again.fits && key(&again.report) == key(&report);
+    let tick_order = (is_again && trace.preemptions() == 0)
+        .then(|| program.tick_order(&noted))
+        .flatten();
+    let (report, steps) = if is_again {
         (again.report, again.steps)
     } else {
         (report, String::new())
@@ -142,6 +148,7 @@ fn failed(program: &Sequenced, found: Found<Report>) -> Failed {
         found_deviations,
         is_replayed,
         steps,
+        tick_order,
     }
 }
 
@@ -152,6 +159,8 @@ struct Sequenced {
     ticktime: Option<u64>,
     /// Threads that were left suspended.
     abandoned: Cell<u64>,
+    /// Test cases of the first execution.
+    test_cases: Cell<u64>,
     /// The hot spots of `#sometimes` that were reached.
     reached: RefCell<BTreeSet<&'static str>>,
 }
@@ -169,6 +178,7 @@ impl Sequenced {
             steps,
             ticktime,
             abandoned: Cell::new(0),
+            test_cases: Cell::new(0),
             reached: RefCell::default(),
         }
     }
@@ -189,12 +199,30 @@ impl Sequenced {
         };
         let report = run_on(self.script, self.sequence, &engine, self.ticktime);
         self.abandoned.set(self.abandoned.get() + report.abandoned);
+        if self.test_cases.get() == 0 {
+            self.test_cases.set(report.totals.test_cases);
+        }
         self.reached.borrow_mut().extend(&report.reached);
         report
     }
 
+    /// The order of threads inside a tick that makes these steps fail, if the
+    /// default order passes.
+    fn tick_order(&self, failing: &Steps) -> Option<TickOrder> {
+        let steps = Arc::new(Steps::default());
+        let schedule = Single::of(Fixed, 0).strategy();
+        let report = self.execute_noting(schedule, Some(Arc::clone(&steps)));
+        let has_passed = report.verdict() == Judged::Passed;
+        has_passed.then(|| TickOrder::between(failing, &steps))?
+    }
+
     /// Executes the schedule of a token, and notes it step by step.
     fn replay(&self, token: &Token) -> Replayed {
+        self.replay_noting(token).0
+    }
+
+    /// The same, with the steps as they were noted.
+    fn replay_noting(&self, token: &Token) -> (Replayed, Arc<Steps>) {
         let steps = Arc::new(Steps::default());
         let noting = Noting {
             program: self,
@@ -206,12 +234,13 @@ impl Sequenced {
             Outcome::Failed(report) => Some(report),
             Outcome::Passed | Outcome::Impossible(_) => noting.passed.take(),
         };
-        Replayed {
+        let replayed = Replayed {
             steps: steps.table(&self.script.codes()),
             order: steps.order(),
             report: report.expect("the last execution has a report"),
             fits: replayed.fits,
-        }
+        };
+        (replayed, steps)
     }
 }
 

@@ -7,6 +7,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use conan_kernel::{Choice, Kind, Point, Step};
 
+use super::tick_order::Coming;
 use crate::backtrace::component_frame;
 use crate::event::Place;
 use crate::timeline::{NARROWEST, WIDTH, row, wrapped};
@@ -27,6 +28,8 @@ struct Noted {
     /// By their numbers in the world.
     names: BTreeMap<usize, String>,
     steps: Vec<Noticed>,
+    /// Ticks in which threads have begun a block of the script, by their names.
+    blocks: Vec<(u64, String)>,
 }
 
 #[derive(Debug)]
@@ -83,6 +86,24 @@ impl Steps {
         }
     }
 
+    /// A thread begins a block of the script.
+    pub(crate) fn begins_block(&self, thread: usize) {
+        let mut noted = self.noted();
+        let block = (noted.tick, noted.name(thread));
+        noted.blocks.push(block);
+    }
+
+    /// What the threads have come to, in order, and the blocks that they have
+    /// begun.
+    pub(super) fn course(&self) -> (Vec<Coming>, Vec<(u64, String)>) {
+        let noted = self.noted();
+        let comings = noted.steps.iter().filter_map(|step| match step.what {
+            Happened::Code(place) => Some((step.tick, noted.name(step.thread), place)),
+            _ => None,
+        });
+        (comings.collect(), noted.blocks.clone())
+    }
+
     /// A decision was taken, on the stack of the thread that has run so far.
     pub(crate) fn decided(&self, point: &Point<'_>, chosen: usize) {
         let option = &point.options[chosen];
@@ -91,8 +112,9 @@ impl Steps {
                 if let Some(previous) = point.previous
                     && previous != option.thread
                 {
-                    let why = why(previous, point.options);
-                    let place = component_frame(&Backtrace::force_capture().to_string());
+                    let backtrace = Backtrace::force_capture().to_string();
+                    let why = why(previous, point.options, &backtrace);
+                    let place = component_frame(&backtrace);
                     let what = Happened::Stopped(why, place);
                     self.noted().add(previous, what);
                 }
@@ -218,11 +240,14 @@ impl Noted {
     }
 }
 
-/// Why a thread has no longer the turn.
-fn why(thread: usize, options: &[Choice]) -> &'static str {
+/// Why a thread has no longer the turn. The backtrace is its own.
+fn why(thread: usize, options: &[Choice], backtrace: &str) -> &'static str {
     let own = options.iter().find(|option| option.thread == thread);
     match own.map(|option| option.step) {
-        None => "waits, or has done its part",
+        None if backtrace.contains("await_time") => "waits for its next tick",
+        None if component_frame(backtrace).is_some() => "waits",
+        None if backtrace.contains("\n             at ") => "has ended",
+        None => "waits or has ended",
         Some(Step::Wait(_)) => "interrupted before it waits",
         Some(Step::Wake(_)) => "interrupted before it wakes another",
         Some(Step::Yield) => "lets others go first",
