@@ -343,3 +343,39 @@ fn token(
         None => token,
     })
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_time_of_an_exploration_is_that_which_passed() {
+        let passed = |real| Outcome {
+            verdict: Verdict::Passed,
+            real: Duration::from_secs(real),
+            time: Some(Duration::ZERO),
+            exactness: Exactness::Exact,
+            trace: None,
+            scheduled: None,
+            explored: None,
+            stdout: String::new(),
+            stderr: String::new(),
+        };
+        let exploring = Exploring {
+            executions: 2,
+            strategy: "random".to_owned(),
+            seed: 1,
+        };
+        // Two executions of 600 seconds side by side, which began 700 seconds
+        // ago.
+        let mut course = Course {
+            since: Instant::now().checked_sub(Duration::from_secs(700)),
+            ..Course::default()
+        };
+        course.note(0, passed(600));
+        course.note(1, passed(600));
+        let outcome = course.outcome(&exploring).expect("an outcome");
+        assert!(outcome.real >= Duration::from_secs(700), "{outcome:?}");
+        assert!(outcome.real < Duration::from_secs(1200), "{outcome:?}");
+    }
+}

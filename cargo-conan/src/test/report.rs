@@ -392,3 +392,34 @@ fn verdict_style(fine: bool) -> Style {
 fn seconds(time: Duration) -> String {
     format!("{:.3}s", time.as_secs_f64())
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn data_has_every_reason_and_the_text_the_first_two() {
+        let of = |reason| Inexact {
+            reason,
+            thread: Some("worker".to_owned()),
+        };
+        let all = [Reason::Running, Reason::Io, Reason::Io, Reason::Random];
+        let exactness = Exactness::Inexact(all.map(of).to_vec());
+        assert_eq!(
+            not_exact(&exactness).as_deref(),
+            Some(
+                "not exact: thread `worker` computed or polled for long; \
+                 thread `worker` had to do with somebody outside, at a descriptor; and 1 more"
+            )
+        );
+        assert_eq!(
+            not_exact_in_full(&exactness).as_deref(),
+            Some(
+                "not exact: thread `worker` computed or polled for long; \
+                 thread `worker` had to do with somebody outside, at a descriptor; \
+                 drew the system's random numbers"
+            )
+        );
+        assert_eq!(not_exact_in_full(&Exactness::Exact), None);
+    }
+}
