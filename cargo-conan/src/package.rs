@@ -30,7 +30,14 @@ impl Workspace {
         command.current_dir(folder).no_deps();
         match metadata(&command) {
             Ok(metadata) => Ok(Self { metadata }),
-            Err(cargo_metadata::Error::CargoMetadata { stderr }) => Err(stderr.trim().to_owned()),
+            Err(cargo_metadata::Error::CargoMetadata { stderr }) => {
+                // It is printed as an error of ours.
+                let message = stderr.trim();
+                Err(message
+                    .strip_prefix("error: ")
+                    .unwrap_or(message)
+                    .to_owned())
+            }
             Err(other) => Err(other.to_string()),
         }
     }

@@ -65,13 +65,17 @@ impl From<Racing> for Racer {
     }
 }
 
+impl Raced {
+    /// What the two do, without the words `data race`.
+    pub fn in_words(&self) -> String {
+        let Self { first, second } = self;
+        format!("{first}, while {second}, and nothing orders the two")
+    }
+}
+
 impl fmt::Display for Raced {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { first, second } = self;
-        write!(
-            f,
-            "data race: {first}, while {second}, and nothing orders the two"
-        )
+        write!(f, "data race: {}", self.in_words())
     }
 }
 

@@ -3,6 +3,7 @@
 use crate::decide::Course;
 use crate::handover::Slot;
 use crate::io::Call;
+use crate::running::Running;
 use crate::signals::Given;
 
 /// A managed thread, for the life of the process.
@@ -120,6 +121,8 @@ pub struct ThreadInfo {
     pub is_finished: bool,
     /// What it waits for, if it is blocked.
     pub blocked: Option<Blocked>,
+    /// What it does, if it is neither blocked nor at its end.
+    pub running: Option<Running>,
     /// How its last wait came to an end.
     pub last_wake: Option<Wake>,
     /// What it said of itself last.

@@ -13,6 +13,7 @@ use crate::interpose::{await_begin, enter_managed};
 use crate::lock_holders::Evidence;
 use crate::me::{self, Inside};
 use crate::raw;
+use crate::running::{Progress, running};
 use crate::schedule::Strategy;
 use crate::selfcheck::{Unavailable, available};
 use crate::signals;
@@ -22,10 +23,11 @@ use crate::time::{self, CLOCK_MONOTONIC};
 use crate::turn;
 use crate::watchdog::{self, PERIOD_NS};
 
-/// How many periods the owner waits for threads that have left its hands.
+/// How many periods the owner waits for threads that have left its hands and
+/// use no processor.
 const OUTSIDE_PERIODS: u32 = 25;
-/// The same while one of them computes.
-const COMPUTING_PERIODS: u32 = 100;
+/// How much processor time of theirs, in nanoseconds, the owner waits for.
+const COMPUTING_NS: u64 = 2_000_000_000;
 
 /// How many periods it waits for the answer of a thread outside that one of
 /// its own has woken.
@@ -57,7 +59,8 @@ pub enum Stopped {
 /// its owner; it is not managed itself.
 #[derive(Debug)]
 pub struct World {
-    outside_periods: u32,
+    /// What threads that have left have done since they are waited for.
+    progress: Progress,
     outside_switches: u32,
     answer_periods: u32,
     late_answers: u32,
@@ -91,7 +94,7 @@ impl World {
     fn of(aboard: Aboard) -> Self {
         me::set_owner(true);
         Self {
-            outside_periods: 0,
+            progress: Progress::default(),
             outside_switches: 0,
             answer_periods: 0,
             late_answers: 0,
@@ -258,20 +261,18 @@ impl World {
             }
             let switches = SWITCHES.load(Ordering::Relaxed);
             if state.outside == 0 || switches != self.outside_switches {
-                self.outside_periods = 0;
+                self.progress = Progress::default();
                 self.outside_switches = switches;
             }
-            let patience = match (state.outside, state.is_computing()) {
-                (0, _) => 0,
-                (_, true) => COMPUTING_PERIODS,
-                (_, false) => OUTSIDE_PERIODS,
-            };
+            self.progress.look(&state);
             // One that kept everybody waiting in vain is waited for less the
             // next time.
-            let patience = patience >> self.in_vain.min(8);
-            if self.outside_periods < patience {
+            let less = self.in_vain.min(8);
+            let is_patient = state.outside > 0
+                && self.progress.spent < COMPUTING_NS >> less
+                && self.progress.idle <= OUTSIDE_PERIODS >> less;
+            if is_patient {
                 // Real input and output that ends by itself is waited for.
-                self.outside_periods += 1;
             } else if self.answer_periods > 0 {
                 // On a busy machine it takes its time.
                 if self.answer_periods > 1
@@ -283,7 +284,7 @@ impl World {
                     self.late_answers += 1;
                 }
             } else {
-                self.in_vain += u32::from(patience > 0);
+                self.in_vain += u32::from(state.outside > 0);
                 return false;
             }
         }
@@ -379,6 +380,7 @@ impl World {
                 Phase::Blocked(blocked) => Some(blocked),
                 _ => None,
             },
+            running: running(thread),
             last_wake: thread.last_wake,
             tag: thread.tag,
             number: thread.course.number,

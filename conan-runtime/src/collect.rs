@@ -23,6 +23,9 @@ impl Collector {
                 sequence,
                 clock,
                 totals: Totals::default(),
+                has_other_checks: !sequence.stays.is_empty()
+                    || !sequence.wake_times.is_empty()
+                    || !sequence.hot_spots.is_empty(),
                 failures: Vec::new(),
                 inexact: Vec::new(),
                 notes: Vec::new(),
@@ -36,6 +39,11 @@ impl Collector {
 
     pub(crate) fn name_threads(&mut self, names: &[String]) {
         self.report.timeline.threads = names.to_vec();
+    }
+
+    /// The sequence has checks outside any thread.
+    pub(crate) fn has_checks(&mut self) {
+        self.report.has_other_checks = true;
     }
 
     /// Takes all events that have come so far.
@@ -66,8 +74,13 @@ impl Collector {
                 if woken.is_some() {
                     timeline.add(tick, thread, What::WokenInVain(woken));
                 }
-                timeline.suspend(tick, thread, call);
+                timeline.stay(tick, thread, call, What::Suspended);
             }
+            Event::Running {
+                thread,
+                tick,
+                place,
+            } => timeline.stay(tick, thread, What::Call(place), What::Running),
             Event::Woken { thread, tick, by } => timeline.add(tick, thread, What::Woken(by)),
             Event::Ended { thread, tick } => timeline.add(tick, thread, What::Ended),
             Event::Failed(failure) => self.fail(*failure),
@@ -81,6 +94,7 @@ impl Collector {
             ErrorKind::Value => totals.value_errors += 1,
             ErrorKind::Exception => totals.exception_errors += 1,
             ErrorKind::Liveness => totals.liveness_errors += 1,
+            ErrorKind::Race => totals.data_races += 1,
         }
         let timeline = &mut self.report.timeline;
         if let Some(name) = &failure.thread

@@ -12,7 +12,7 @@ pub struct Place {
     pub column: u32,
 }
 
-/// The paper's three kinds of error.
+/// The paper's three kinds of error, and data races.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum ErrorKind {
     /// A check found another value or another time than was expected.
@@ -21,15 +21,28 @@ pub enum ErrorKind {
     Exception,
     /// A thread that is suspended for good, or that is not and should be.
     Liveness,
+    /// A data race, in code with hooks.
+    Race,
 }
 
 impl ErrorKind {
-    /// `value`, `exception` or `liveness`.
+    /// `value`, `exception`, `liveness` or `race`, as in data.
     pub fn name(self) -> &'static str {
         match self {
             Self::Value => "value",
             Self::Exception => "exception",
             Self::Liveness => "liveness",
+            Self::Race => "race",
+        }
+    }
+
+    /// The heading of such an error, such as `value error`.
+    pub fn title(self) -> &'static str {
+        match self {
+            Self::Value => "value error",
+            Self::Exception => "exception error",
+            Self::Liveness => "liveness error",
+            Self::Race => "data race",
         }
     }
 }
@@ -37,7 +50,7 @@ impl ErrorKind {
 /// One error of a sequence.
 #[derive(Debug, Clone)]
 pub struct Failure {
-    /// Which of the three kinds.
+    /// Which of the kinds.
     pub kind: ErrorKind,
     /// The thread, where the error belongs to one.
     pub thread: Option<String>,
@@ -90,6 +103,15 @@ pub enum Event {
         place: Place,
         /// Who woke it in this tick, only for it to wait again.
         woken: Option<String>,
+    },
+    /// The tick is over, and a thread still runs in a call: it is not suspended.
+    Running {
+        /// The thread's number.
+        thread: usize,
+        /// The clock's time.
+        tick: u64,
+        /// The call.
+        place: Place,
     },
     /// A thread that was suspended has come out of its call.
     Woken {

@@ -4,6 +4,8 @@ use std::env;
 use std::panic::resume_unwind;
 use std::process::ExitCode;
 
+use conan_protocol::driver::REFUSED;
+
 use crate::asked::Asked;
 use crate::engine::with_same_threads;
 #[cfg(conan_kernel)]
@@ -73,7 +75,7 @@ pub fn main(scripts: &[&'static Script]) -> ExitCode {
         Ok(true) => ExitCode::FAILURE,
         Err(error) => {
             eprintln!("error: {error}");
-            ExitCode::from(2)
+            ExitCode::from(REFUSED)
         }
     }
     // Abandoned threads end with the process.

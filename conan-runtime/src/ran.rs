@@ -5,7 +5,7 @@ use std::fmt::{self, Display};
 use serde_json::Value;
 
 #[cfg(conan_kernel)]
-use crate::explore::{Explored, Finding, Replayed};
+use crate::explore::{Explored, Replayed};
 use crate::report::{Report, Totals, Verdict};
 
 /// What came of a sequence.
@@ -32,15 +32,13 @@ impl Ran {
         }
     }
 
-    /// The counts; of an exploration those of the execution that failed.
+    /// The counts; of an exploration those of the execution that failed, or of
+    /// the first one.
     pub(crate) fn totals(&self) -> Totals {
         match self {
             Self::Once(report) => report.totals,
             #[cfg(conan_kernel)]
-            Self::Explored(explored) => match &explored.finding {
-                Finding::Failed(failed) => failed.report.totals,
-                _ => Totals::default(),
-            },
+            Self::Explored(explored) => explored.totals(),
             #[cfg(conan_kernel)]
             Self::Replayed(replayed) => replayed.report.totals,
         }

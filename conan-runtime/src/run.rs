@@ -7,7 +7,9 @@ use crossbeam_channel::{Receiver, Sender, unbounded};
 
 use crate::collect::Collector;
 use crate::crash::Running;
-use crate::engine::{Engine, Session, Waker, Watch, engine, engines, unavailable};
+use crate::engine::{
+    Engine, Patience, Session, Suspension, Waker, Watch, engine, engines, unavailable,
+};
 use crate::event::{ErrorKind, Event, Failure, Place};
 use crate::hot_spot::Watching;
 use crate::left;
@@ -15,7 +17,7 @@ use crate::panics;
 use crate::plan::Plan;
 use crate::report::Report;
 use crate::scope::{self, Scope};
-use crate::script::{Script, Sequence};
+use crate::script::{Script, Sequence, Stays};
 use crate::state::{Phase, States, all_finished};
 use crate::thread::{Conan, Run, add_panic};
 use crate::wake::{Lists, listed};
@@ -39,7 +41,8 @@ impl std::fmt::Debug for Settings {
 }
 
 impl Settings {
-    /// What the environment asks for: `CONAN_CLOCK` and `CONAN_TICKTIME`.
+    /// What the environment asks for: `CONAN_CLOCK` and `CONAN_TICKTIME`. Looks
+    /// at `CONAN_PATIENCE`, too, whether it can be understood.
     pub fn from_env() -> Result<Self, String> {
         let engine = match std::env::var("CONAN_CLOCK") {
             Ok(name) => engine(&name).map_err(|error| format!("CONAN_CLOCK: {error}"))?,
@@ -52,6 +55,7 @@ impl Settings {
             }
             Err(_) => None,
         };
+        Patience::check()?;
         Ok(Self { engine, ticktime })
     }
 }
@@ -120,6 +124,7 @@ pub(crate) fn run_on(
         sequence,
         session,
         scope,
+        patience: Patience::of(script.path, sequence.name),
         events: sender,
     };
     runner.run();
@@ -158,6 +163,8 @@ struct Runner {
     sequence: &'static Sequence,
     session: Box<dyn Session>,
     scope: Scope,
+    /// For threads that still run at the end.
+    patience: Patience,
     events: Sender<Event>,
 }
 
@@ -213,7 +220,7 @@ impl Runner {
         }
         self.session.let_run(&*result, PATIENCE);
         if !result.wait(Duration::ZERO) {
-            self.session.last_chance();
+            self.session.last_chance(&*result, self.patience);
         }
         let result = result.take();
         if result.is_some() {
@@ -233,9 +240,11 @@ impl Runner {
             }
             None => {
                 let suspension = self.session.suspension(self.spawned - 1);
-                let message = format!("suspended {} {when}", suspension.how_long());
+                self.has_waited_in_vain(&suspension);
+                let state = suspension.state(None);
+                let message = format!("{state} {when}");
                 let mut failure = self.failure(ErrorKind::Liveness, message);
-                suspension.describe(self.script, &mut failure);
+                suspension.describe(self.script, self.patience, &mut failure);
                 self.send(failure);
                 None
             }
@@ -255,6 +264,9 @@ impl Runner {
             names,
         });
         let has_checks = plan.checks.is_some();
+        if has_checks {
+            self.collector.has_checks();
+        }
         self.collector.name_threads(&run.names);
         self.first = self.spawned;
         self.spawned += count;
@@ -292,7 +304,16 @@ impl Runner {
             return;
         }
         if !On(&run.states, all_finished).wait(Duration::ZERO) {
-            self.session.last_chance();
+            let sequence = self.sequence;
+            let are_out_of_calls = |phases: &[Phase]| {
+                phases.iter().enumerate().all(|(number, phase)| {
+                    let name = run.names.get(number);
+                    let stays = name.is_some_and(|name| stays(sequence, name).is_some());
+                    stays || !matches!(phase, Phase::Running { .. })
+                })
+            };
+            let done = On(&run.states, are_out_of_calls);
+            self.session.last_chance(&done, self.patience);
         }
         self.check_the_end(&run);
         // What comes next may wake threads, but the sequence is over.
@@ -327,7 +348,17 @@ impl Runner {
     fn note_suspended(&mut self, run: &Run, tick: u64) {
         for thread in 0..run.names.len() {
             if let Phase::Running { place, .. } = run.states.get(thread) {
-                let woken = self.session.woken_in_vain(self.first + thread);
+                let number = self.first + thread;
+                if self.session.is_running(number) {
+                    let running = Event::Running {
+                        thread,
+                        tick,
+                        place,
+                    };
+                    let _ = self.events.send(running);
+                    continue;
+                }
+                let woken = self.session.woken_in_vain(number);
                 let suspended = Event::Suspended {
                     thread,
                     tick,
@@ -374,12 +405,7 @@ impl Runner {
         let ended = phases.filter(|phase| matches!(phase, Phase::Finished(_)));
         self.abandoned = (run.names.len() - ended.count()) as u64;
         for (number, name) in run.names.iter().enumerate() {
-            let stays = self
-                .sequence
-                .stays
-                .iter()
-                .find(|stays| is_called(name, stays.thread));
-            match (run.states.get(number), stays) {
+            match (run.states.get(number), stays(self.sequence, name)) {
                 (Phase::Finished(tick), None) => {
                     let thread = Some((name.as_str(), tick));
                     self.check_its_end(self.first + number, thread, "at its end");
@@ -399,8 +425,8 @@ impl Runner {
                 }
                 (Phase::Running { since, place }, None) => {
                     let suspension = self.session.suspension(self.first + number);
-                    let how_long = suspension.how_long();
-                    let message = format!("suspended since tick {since}, {how_long}");
+                    self.has_waited_in_vain(&suspension);
+                    let message = suspension.state(Some(since));
                     let mut failure = self.failure(ErrorKind::Liveness, message);
                     failure.thread = Some(name.clone());
                     failure.tick = since;
@@ -408,7 +434,7 @@ impl Runner {
                     let last = self.sequence.ticks + 1;
                     failure.expected = Some(format!("ended by tick {last}"));
                     failure.actual = Some("still in this call".to_owned());
-                    suspension.describe(self.script, &mut failure);
+                    suspension.describe(self.script, self.patience, &mut failure);
                     self.send(failure);
                 }
                 (Phase::Waiting(_) | Phase::Starting, None) => {
@@ -450,8 +476,8 @@ impl Runner {
             return;
         }
         let suspension = self.session.suspension(spawned);
-        let how_long = suspension.how_long();
-        let message = format!("suspended {how_long} in a destructor {when}");
+        self.has_waited_in_vain(&suspension);
+        let message = format!("{} in a destructor {when}", suspension.state(None));
         let mut failure = self.failure(ErrorKind::Liveness, message);
         if let Some((name, tick)) = thread {
             failure.thread = Some(name.to_owned());
@@ -461,8 +487,15 @@ impl Runner {
         }
         failure.expected = Some("the thread ends".to_owned());
         failure.actual = Some("its code is done, but not what comes after it".to_owned());
-        suspension.describe(self.script, &mut failure);
+        suspension.describe(self.script, self.patience, &mut failure);
         self.send(failure);
+    }
+
+    /// Notes that threads that still run were waited for and did not end.
+    fn has_waited_in_vain(&self, suspension: &Suspension) {
+        if suspension.running.is_some() {
+            Patience::was_in_vain(self.script.path, self.sequence.name);
+        }
     }
 
     /// A check outside any thread can hang in the component, too.
@@ -473,13 +506,13 @@ impl Runner {
         }
         if let Phase::Running { since, place } = run.states.get(observer) {
             let suspension = self.session.suspension(self.first + observer);
-            let how_long = suspension.how_long();
-            let message =
-                format!("a check outside the threads, suspended since tick {since}, {how_long}");
+            self.has_waited_in_vain(&suspension);
+            let state = suspension.state(Some(since));
+            let message = format!("a check outside the threads, {state}");
             let mut failure = self.failure(ErrorKind::Liveness, message);
             failure.tick = since;
             failure.place = place;
-            suspension.describe(self.script, &mut failure);
+            suspension.describe(self.script, self.patience, &mut failure);
             self.send(failure);
         }
     }
@@ -573,6 +606,12 @@ impl Run {
             .filter(|(_, thread)| is_called(thread, name))
             .collect()
     }
+}
+
+/// What a sequence says of a thread that is to stay suspended.
+fn stays(sequence: &'static Sequence, thread: &str) -> Option<&'static Stays> {
+    let mut stays = sequence.stays.iter();
+    stays.find(|stays| is_called(thread, stays.thread))
 }
 
 /// True for `producer` and for `producer.3`, if the name is `producer`.

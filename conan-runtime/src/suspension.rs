@@ -1,17 +1,46 @@
 //! What is known of a suspended thread, in words.
 
-use crate::engine::{LastWake, Suspension, Waker};
+use std::time::Duration;
+
+use crate::engine::{LastWake, Patience, Running, Suspension, Waker};
 use crate::event::Failure;
 use crate::script::Script;
 use crate::wake::joined;
 
 impl Suspension {
-    /// How long: for good, or until a time-out.
-    pub(crate) fn how_long(&self) -> String {
-        match self.until {
-            Some(tick) => format!("until a time-out at tick {tick}"),
-            None => "for good".to_owned(),
+    /// What the thread does: suspended for good or until a time-out, or still
+    /// running. `since` is a tick, if it is known.
+    pub(crate) fn state(&self, since: Option<u64>) -> String {
+        let tick = since.map(|tick| format!(" since tick {tick}"));
+        let comma = if tick.is_some() { "," } else { "" };
+        let since = tick.unwrap_or_default();
+        match (self.running, self.until) {
+            (Some(Running::InCall), _) => format!("still in a system call{since}"),
+            (Some(Running::Computes | Running::Yields), _) => format!("still running{since}"),
+            (None, Some(tick)) => {
+                format!("suspended{since}{comma} until a time-out at tick {tick}")
+            }
+            (None, None) => format!("suspended{since}{comma} for good"),
         }
+    }
+
+    /// What a thread does that is not suspended, and how long it was waited for.
+    fn activity(&self, patience: Patience) -> Option<String> {
+        let seconds = |time: Duration| match time.as_secs() {
+            1 => "1 second".to_owned(),
+            number => format!("{number} seconds"),
+        };
+        Some(match self.running? {
+            Running::Computes => format!(
+                "it computes, and was given up after {} of processor time",
+                seconds(patience.processor)
+            ),
+            Running::InCall => format!(
+                "the engine does not emulate this call, and gave it up after {} without progress",
+                seconds(patience.call)
+            ),
+            Running::Yields => "it yields or asks for the time, again and again".to_owned(),
+        })
     }
 
     /// Which thread holds the lock that it waits for, as far as that is known.
@@ -32,8 +61,9 @@ impl Suspension {
     }
 
     /// Adds what else is known, a note each.
-    pub(crate) fn describe(&self, script: &Script, failure: &mut Failure) {
+    pub(crate) fn describe(&self, script: &Script, patience: Patience, failure: &mut Failure) {
         let notes = &mut failure.notes;
+        notes.extend(self.activity(patience));
         if let Some(location) = &self.location {
             notes.push(format!("blocked at {}", script.shown_location(location)));
         }

@@ -56,6 +56,7 @@ impl Conan {
         self.run.states.set(self.number, Phase::Waiting(time));
         let place = Place { line, column };
         self.run.scope.clock.await_time(time, place);
+        self.run.witness.begins_block();
         self.step(line, column);
     }
 

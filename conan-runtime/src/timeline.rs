@@ -40,6 +40,8 @@ pub enum What {
     Call(Place),
     /// It was in its call still when the tick was over.
     Suspended,
+    /// It was in its call still when the tick was over, and ran.
+    Running,
     /// It came out of a call that it had been suspended in.
     Woken(Option<String>),
     /// It was woken in its call and waited again.
@@ -56,9 +58,10 @@ impl What {
         match self {
             Self::Call(place) => code(*place),
             Self::Suspended => "... suspended".to_owned(),
+            Self::Running => "... still running".to_owned(),
             Self::Woken(Some(by)) | Self::WokenInVain(Some(by)) => format!("woken by {by}"),
             Self::Woken(None) | Self::WokenInVain(None) => "woken".to_owned(),
-            Self::Error(kind) => format!("^ {} error", kind.name()),
+            Self::Error(kind) => format!("^ {}", kind.title()),
             Self::Ended => "ended".to_owned(),
         }
     }
@@ -76,18 +79,19 @@ impl Timeline {
         self.moments.push_back(moment);
     }
 
-    /// A thread is in a call at the end of a tick. Said once, however long it
-    /// lasts; the call itself, too, if it was not said when it began.
-    pub(crate) fn suspend(&mut self, tick: u64, thread: usize, call: What) {
+    /// A thread is in a call at the end of a tick, suspended or running. Said
+    /// once, however long it lasts; the call itself, too, if it was not said
+    /// when it began.
+    pub(crate) fn stay(&mut self, tick: u64, thread: usize, call: What, how: What) {
         let of_thread = |m: &&Moment| m.thread == thread && !matches!(m.what, What::Error(_));
         let mut own = self.moments.iter().rev().filter(of_thread);
         match own.next().map(|last| &last.what) {
-            Some(What::Suspended) => return,
-            Some(What::WokenInVain(_)) => {}
+            Some(last) if *last == how => return,
+            Some(What::WokenInVain(_) | What::Suspended | What::Running) => {}
             Some(last) if *last == call => {}
             _ => self.add(tick, thread, call),
         }
-        self.add(tick, thread, What::Suspended);
+        self.add(tick, thread, how);
     }
 
     /// The table as text, at most 100 columns wide. Where there are too many
@@ -145,7 +149,7 @@ impl Timeline {
                 let own = self.moments.iter().filter(|moment| moment.thread == thread);
                 own.map(|moment| match moment.what {
                     What::Error(_) => 100,
-                    What::Suspended => 10,
+                    What::Suspended | What::Running => 10,
                     What::Woken(_) | What::WokenInVain(_) => 5,
                     What::Call(_) | What::Ended => 1,
                 })
@@ -183,15 +187,29 @@ pub(crate) fn wrapped(text: &str, width: usize) -> Vec<String> {
             }
             last.push_str(word);
         }
-        // The end of a path says more than its beginning.
         let last = lines.last_mut().expect("there is a line");
-        let length = last.chars().count();
-        if length > width {
-            let end: String = last.chars().skip(length + 1 - width).collect();
-            *last = format!("~{end}");
+        if last.chars().count() > width {
+            *last = narrowed(last, width);
         }
     }
     lines
+}
+
+/// A word that is too wide: of a path the first folder, which is the library's,
+/// and the file are left, or the file alone.
+#[cfg(conan_kernel)]
+fn narrowed(word: &str, width: usize) -> String {
+    let folder = word.split_once('/').map_or("", |(first, _)| first);
+    let file = word.rsplit_once('/').map_or(word, |(_, last)| last);
+    for path in [format!("{folder}/~/{file}"), format!("~/{file}")] {
+        if file != word && path.chars().count() <= width {
+            return path;
+        }
+    }
+    // The end of a word says more than its beginning.
+    let skipped = word.chars().count() + 1 - width;
+    let end: String = word.chars().skip(skipped).collect();
+    format!("~{end}")
 }
 
 fn cut(text: &str, width: usize) -> String {
@@ -232,8 +250,8 @@ mod tests {
             ..Timeline::default()
         };
         let call = What::Call(place(1));
-        timeline.suspend(1, 0, call.clone());
-        timeline.suspend(2, 0, call);
+        timeline.stay(1, 0, call.clone(), What::Suspended);
+        timeline.stay(2, 0, call, What::Suspended);
         timeline.add(3, 1, What::Call(place(2)));
         timeline.add(3, 0, What::Woken(Some("thread second".to_owned())));
         let table = timeline.table(&code);
@@ -245,6 +263,16 @@ mod tests {
             lines[4].contains("woken by thread second") && lines[4].contains("m.receive()"),
             "{table}"
         );
+    }
+
+    #[cfg(conan_kernel)]
+    #[test]
+    fn of_a_path_that_is_too_wide_the_library_and_the_file_are_left() {
+        let path = "at parking_lot_core-0.9.12/src/thread_parker/linux.rs:112:13";
+        let narrowest = |width| wrapped(path, width).pop().expect("two lines");
+        assert_eq!(narrowest(41), "parking_lot_core-0.9.12/~/linux.rs:112:13");
+        assert_eq!(narrowest(40), "~/linux.rs:112:13");
+        assert_eq!(narrowest(10), "~rs:112:13");
     }
 
     #[test]

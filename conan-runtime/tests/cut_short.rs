@@ -95,7 +95,7 @@ fn a_panic_outside_any_template_ends_an_execution_and_not_a_plain_run() {
     let explored = |index: usize| {
         ROUNDS.store(0, Ordering::SeqCst);
         let fixed = "fixed 1".parse().expect("a search");
-        explore(&SCRIPT, &SEQUENCES[index], &fixed, None, |_| {})
+        explore(&SCRIPT, &SEQUENCES[index], &fixed, None, "", &mut ())
     };
     let outside = explored(0);
     let rounds = ROUNDS.load(Ordering::SeqCst);

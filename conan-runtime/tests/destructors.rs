@@ -118,7 +118,8 @@ fn a_destructor_of_a_thread_local_that_waits_for_ever_is_a_liveness_error() {
         &SEQUENCES[0],
         &"random 20".parse().expect("a search"),
         None,
-        |_| {},
+        "",
+        &mut (),
     );
     let Finding::Failed(failed) = &explored.finding else {
         panic!("{explored}")

@@ -20,7 +20,7 @@ use super::request::Request;
 use super::unfinished::Unfinished;
 use crate::cli::ClockArgs;
 use crate::exit::{Exit, Stop, error};
-use crate::run::execute::{Driver, Ended, broken_off, described};
+use crate::run::execute::{Driver, Ended, broken_off, described, has_refused};
 use crate::run::interrupt;
 
 /// Processes that explore the same scripts.
@@ -211,7 +211,7 @@ impl Jobs<'_> {
         let Ended::Itself(status, begun) = ended? else {
             return Err(interrupt::exit(false));
         };
-        if status.code() == Some(Exit::Wrong as i32) {
+        if has_refused(status) {
             return Err(Exit::Wrong);
         }
         let missing = self.prepared.sequences.len().saturating_sub(count);

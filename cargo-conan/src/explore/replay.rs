@@ -12,7 +12,7 @@ use super::{Prepared, Wanted, prepare, prepare_again, rewrite};
 use crate::cli::{ClockArgs, Format, ReplayArgs};
 use crate::exit::{Exit, Stop, error};
 use crate::github::{self, Level, Location};
-use crate::run::execute::{Driver, Ended};
+use crate::run::execute::{Driver, Ended, has_refused};
 use crate::run::interrupt;
 use crate::{files, output};
 
@@ -86,9 +86,7 @@ pub(crate) fn replay(args: &ReplayArgs) -> Stop<()> {
         }
         (Some(report), _) if report["verdict"] == "failed" => Err(Exit::Failed),
         (Some(_), _) => Ok(()),
-        (None, Ended::Itself(status, _)) if status.code() == Some(Exit::Wrong as i32) => {
-            Err(Exit::Wrong)
-        }
+        (None, Ended::Itself(status, _)) if has_refused(status) => Err(Exit::Wrong),
         (None, _) => Err(interrupt::unless_stopped(|| {
             error("the driver ended before it had reported");
             Exit::Failed

@@ -20,7 +20,7 @@ use super::worker::{Component, Worker};
 use crate::cli::MutateArgs;
 use crate::exit::{Exit, Stop, error};
 use crate::output;
-use crate::run::execute::{self, Driver, Ended, described};
+use crate::run::execute::{self, Driver, Ended, described, has_refused};
 use crate::run::interrupt;
 
 /// A compiler that has not ended by then never will.
@@ -151,7 +151,7 @@ fn baseline(args: &MutateArgs, worker: &Worker, driver: &Path, job: &Job) -> Sto
     let Ended::Itself(status, _) = ended else {
         return Err(Exit::Failed);
     };
-    if status.code() == Some(Exit::Wrong as i32) && reported == 0 {
+    if has_refused(status) {
         // The driver has said itself what is wrong with its settings.
         return Err(Exit::Wrong);
     }

@@ -6,8 +6,9 @@ use std::time::Duration;
 use serde_json::{Value, json};
 
 use crate::exit::{Exit, Stop};
-use crate::run::execute::{Driver, Ended, described};
+use crate::run::execute::{Driver, Ended, described, has_refused};
 use crate::run::interrupt;
+use crate::run::reports::titled;
 
 /// How long a mutant may take.
 #[derive(Debug, Clone, Copy)]
@@ -77,7 +78,8 @@ impl Killer {
                     line,
                     ..
                 } = place;
-                format!("{kind} error in {sequence}, {script}:{line}: {message}")
+                let title = titled(kind);
+                format!("{title} in {sequence}, {script}:{line}: {message}")
             }
             None => format!("{kind}: {message}"),
         }
@@ -137,9 +139,7 @@ pub(crate) fn judge(driver: Driver, limits: Limits) -> Stop<Verdict> {
         return Ok(Verdict::Killed(killer));
     }
     match ended {
-        Ended::Itself(status, _) if status.code() == Some(Exit::Wrong as i32) && reported == 0 => {
-            Err(Exit::Wrong)
-        }
+        Ended::Itself(status, _) if has_refused(status) => Err(Exit::Wrong),
         Ended::Itself(status, _) if reported < limits.sequences || !status.success() => {
             let missing = limits.sequences.saturating_sub(reported);
             let how = described(status);

@@ -10,6 +10,7 @@ use std::process::{self, Command, ExitStatus, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use conan_protocol::driver::REFUSED;
 use serde_json::Value;
 
 use super::interrupt::{self, Group};
@@ -117,7 +118,7 @@ pub(crate) fn execute(
     let Ended::Itself(status, begun) = ended else {
         return Err(stopped(&printer, sequences));
     };
-    if status.code() == Some(Exit::Wrong as i32) && printer.count() == 0 {
+    if has_refused(status) {
         // The driver has said itself what is wrong with its settings.
         return Err(Exit::Wrong);
     }
@@ -136,6 +137,11 @@ pub(crate) fn execute(
     printer.totals();
     let failed = printer.failed() || missing > 0 || !status.success();
     Ok(Outcome { failed })
+}
+
+/// True if a driver could not do what it was asked for. It has said why.
+pub(crate) fn has_refused(status: ExitStatus) -> bool {
+    status.code() == Some(REFUSED.into())
 }
 
 /// The command was stopped before all sequences had reported.
@@ -226,7 +232,10 @@ impl Driver {
                     line.clear();
                     continue;
                 }
-                if !line.starts_with("{\"progress\":") {
+                let is_under_way = ["progress", "found"]
+                    .iter()
+                    .any(|kind| line.starts_with(&format!("{{\"{kind}\":")));
+                if !is_under_way {
                     begun = None;
                 }
                 if report(&line).is_break() {

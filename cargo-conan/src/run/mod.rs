@@ -60,13 +60,7 @@ pub(crate) fn workspace_of(script: &Path, package: Option<&str>) -> Stop<Workspa
             .filter(has_it)
             .unwrap_or(workspace));
     }
-    Workspace::around(Path::new(".")).map_err(|failure| {
-        let failure = failure
-            .strip_prefix("error: ")
-            .unwrap_or(&failure)
-            .to_owned();
-        error(failure)
-    })
+    Workspace::around(Path::new(".")).map_err(error)
 }
 
 /// The package whose components the scripts test.

@@ -14,16 +14,19 @@ pub(super) struct Printer {
     count: usize,
     script: String,
     failed: bool,
-    totals: [u64; 4],
+    totals: [u64; TOTALS.len()],
 }
 
 /// The summary's lines, with their names in a report.
-const TOTALS: [(&str, &str); 4] = [
+const TOTALS: [(&str, &str); 5] = [
     ("Test cases", "test_cases"),
     ("Value errors", "value_errors"),
     ("Exception errors", "exception_errors"),
     ("Liveness errors", "liveness_errors"),
+    (RACES, "data_races"),
 ];
+
+const RACES: &str = "Data races";
 
 impl Printer {
     pub(super) fn new(format: Format) -> Self {
@@ -32,7 +35,7 @@ impl Printer {
             count: 0,
             script: String::new(),
             failed: false,
-            totals: [0; 4],
+            totals: [0; TOTALS.len()],
         }
     }
 
@@ -86,8 +89,13 @@ impl Printer {
         } else {
             (anstyle::AnsiColor::Green.on_default(), "ok")
         };
+        let note = if verdict == "ok" && report["checks_ran"] == false {
+            " (no checks ran)"
+        } else {
+            ""
+        };
         output::out(format_args!(
-            "  line {line}: {name}{conditions} ... {style}{verdict}{style:#}\n"
+            "  line {line}: {name}{conditions} ... {style}{verdict}{style:#}{note}\n"
         ));
         let rendered = text(&report["rendered"]);
         if !rendered.is_empty() {
@@ -150,11 +158,18 @@ impl Printer {
         }
     }
 
+    /// The summary's lines and their numbers. Only code with hooks can have data
+    /// races: the line is left out if there are none.
+    fn shown(&self) -> impl Iterator<Item = ((&'static str, &'static str), u64)> {
+        let lines = TOTALS.into_iter().zip(self.totals);
+        lines.filter(|((title, _), total)| *title != RACES || *total > 0)
+    }
+
     /// The paper's summary.
     pub(super) fn totals(&self) {
         if self.format == Format::Json {
-            let pairs = TOTALS.iter().zip(self.totals);
-            let totals = pairs.map(|((_, name), total)| ((*name).to_owned(), Value::from(total)));
+            let pairs = self.shown();
+            let totals = pairs.map(|((_, name), total)| (name.to_owned(), Value::from(total)));
             let totals: serde_json::Map<String, Value> = totals.collect();
             output::out(format_args!("{}\n", json!({ "totals": totals })));
             return;
@@ -162,7 +177,7 @@ impl Printer {
         if self.format == Format::Human {
             output::out(format_args!("\n"));
         }
-        for ((title, _), total) in TOTALS.iter().zip(self.totals) {
+        for ((title, _), total) in self.shown() {
             output::out(format_args!("{title}: {total}\n"));
         }
     }
@@ -170,6 +185,14 @@ impl Printer {
 
 fn text(value: &Value) -> &str {
     value.as_str().unwrap_or_default()
+}
+
+/// The heading of an error of this kind.
+pub(crate) fn titled(kind: &str) -> String {
+    match kind {
+        "race" => "data race".to_owned(),
+        kind => format!("{kind} error"),
+    }
 }
 
 /// One line for every error.
@@ -188,19 +211,18 @@ pub(crate) fn lines(format: Format, report: &Value) {
                 message.push_str(&format!("; {part} {value}"));
             }
         }
-        let kind = text(&error["kind"]);
+        let title = titled(text(&error["kind"]));
         if format == Format::Github {
             let place = Location {
                 file: script,
                 line: line.as_u64().unwrap_or(1),
                 column: column.as_u64(),
             };
-            let title = format!("{kind} error");
             github::annotate(Level::Error, Some(&place), &title, &message);
         } else {
             let message = message.replace('\n', " ");
             output::out(format_args!(
-                "{script}:{line}:{column}: {kind} error: {message}\n"
+                "{script}:{line}:{column}: {title}: {message}\n"
             ));
         }
     }

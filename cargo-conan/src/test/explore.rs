@@ -120,6 +120,8 @@ struct Campaign<'c> {
 /// How far the exploration of one test has come.
 #[derive(Default)]
 struct Course {
+    /// When the first execution began.
+    since: Option<Instant>,
     /// How many executions have begun; those before are done or run.
     begun: u64,
     running: Vec<(u64, Instant)>,
@@ -136,7 +138,6 @@ struct Course {
 
 /// An execution that has ended.
 struct Seen {
-    real: Duration,
     time: Duration,
     hash: Option<u64>,
     is_exact: bool,
@@ -181,6 +182,7 @@ impl Campaign<'_> {
                     Next::Later => waits = true,
                     Next::Now => {
                         let execution = course.begun;
+                        course.since.get_or_insert_with(Instant::now);
                         course.begun += 1;
                         course.running.push((execution, Instant::now()));
                         return Some((index, execution, self.wish(index, course, execution)));
@@ -263,7 +265,6 @@ impl Course {
     /// Takes note of what came of an execution.
     fn note(&mut self, execution: u64, outcome: Outcome) {
         let seen = Seen {
-            real: outcome.real,
             time: outcome.time.unwrap_or_default(),
             hash: outcome.scheduled.as_ref().map(|scheduled| scheduled.hash),
             is_exact: !matches!(outcome.exactness, Exactness::Inexact(_)),
@@ -311,7 +312,8 @@ impl Course {
             None => (self.first.take()?, None),
         };
         Some(Outcome {
-            real: self.ended.iter().map(|it| it.1.real).sum(),
+            // Executions run side by side.
+            real: self.since.map(|since| since.elapsed()).unwrap_or_default(),
             time: outcome
                 .time
                 .map(|_| self.ended.iter().map(|it| it.1.time).sum()),
@@ -346,4 +348,40 @@ fn token(
         Some(scheduled) => format!("{token}:{:08x}", scheduled.hash >> 32),
         None => token,
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_time_of_an_exploration_is_that_which_passed() {
+        let passed = |real| Outcome {
+            verdict: Verdict::Passed,
+            real: Duration::from_secs(real),
+            time: Some(Duration::ZERO),
+            exactness: Exactness::Exact,
+            trace: None,
+            scheduled: None,
+            explored: None,
+            stdout: String::new(),
+            stderr: String::new(),
+        };
+        let exploring = Exploring {
+            executions: 2,
+            strategy: "random".to_owned(),
+            seed: 1,
+        };
+        // Two executions of 600 seconds side by side, which began 700 seconds
+        // ago.
+        let mut course = Course {
+            since: Instant::now().checked_sub(Duration::from_secs(700)),
+            ..Course::default()
+        };
+        course.note(0, passed(600));
+        course.note(1, passed(600));
+        let outcome = course.outcome(&exploring).expect("an outcome");
+        assert!(outcome.real >= Duration::from_secs(700), "{outcome:?}");
+        assert!(outcome.real < Duration::from_secs(1200), "{outcome:?}");
+    }
 }

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use super::execute::{Exactness, Outcome, Verdict};
 use super::hang::{self, Label};
 use super::list::Test;
-use super::report::{Totals, not_exact};
+use super::report::{Totals, not_exact_in_full};
 
 /// One test.
 pub(super) fn test(test: &Test<'_>, outcome: &Outcome) -> Value {
@@ -24,7 +24,7 @@ pub(super) fn test(test: &Test<'_>, outcome: &Outcome) -> Value {
         "real_ns": ns(outcome.real),
         "virtual_ns": outcome.time.map(ns),
         "exact": matches!(outcome.exactness, Exactness::Exact),
-        "not_exact": not_exact(&outcome.exactness),
+        "not_exact": not_exact_in_full(&outcome.exactness),
         "trace": outcome.trace,
         "suspended": threads,
         "stdout": outcome.stdout,

@@ -335,13 +335,7 @@ pub(super) fn not_exact(exactness: &Exactness) -> Option<String> {
         )),
         Exactness::Native(reason) => Some(format!("not in virtual time: {reason}")),
         Exactness::Inexact(all) => {
-            let mut reasons: Vec<String> = Vec::new();
-            for inexact in all {
-                let reason = described(inexact);
-                if !reasons.contains(&reason) {
-                    reasons.push(reason);
-                }
-            }
+            let mut reasons = reasons(all);
             let more = reasons.len().saturating_sub(2);
             reasons.truncate(2);
             let mut text = format!("not exact: {}", reasons.join("; "));
@@ -351,6 +345,26 @@ pub(super) fn not_exact(exactness: &Exactness) -> Option<String> {
             Some(text)
         }
     }
+}
+
+/// The same without leaving any reason out.
+pub(super) fn not_exact_in_full(exactness: &Exactness) -> Option<String> {
+    match exactness {
+        Exactness::Inexact(all) => Some(format!("not exact: {}", reasons(all).join("; "))),
+        other => not_exact(other),
+    }
+}
+
+/// The reasons in words, each once.
+fn reasons(all: &[Inexact]) -> Vec<String> {
+    let mut reasons: Vec<String> = Vec::new();
+    for inexact in all {
+        let reason = described(inexact);
+        if !reasons.contains(&reason) {
+            reasons.push(reason);
+        }
+    }
+    reasons
 }
 
 fn described(inexact: &Inexact) -> String {
@@ -413,4 +427,35 @@ fn verdict_style(fine: bool) -> Style {
 
 fn seconds(time: Duration) -> String {
     format!("{:.3}s", time.as_secs_f64())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn data_has_every_reason_and_the_text_the_first_two() {
+        let of = |reason| Inexact {
+            reason,
+            thread: Some("worker".to_owned()),
+        };
+        let all = [Reason::Running, Reason::Io, Reason::Io, Reason::Random];
+        let exactness = Exactness::Inexact(all.map(of).to_vec());
+        assert_eq!(
+            not_exact(&exactness).as_deref(),
+            Some(
+                "not exact: thread `worker` computed or polled for long; \
+                 thread `worker` had to do with somebody outside, at a descriptor; and 1 more"
+            )
+        );
+        assert_eq!(
+            not_exact_in_full(&exactness).as_deref(),
+            Some(
+                "not exact: thread `worker` computed or polled for long; \
+                 thread `worker` had to do with somebody outside, at a descriptor; \
+                 drew the system's random numbers"
+            )
+        );
+        assert_eq!(not_exact_in_full(&Exactness::Exact), None);
+    }
 }

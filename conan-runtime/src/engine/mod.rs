@@ -4,6 +4,7 @@
 //! for each sequence; the session starts the sequence's threads and says when
 //! they have come to rest, so that the clock can tick.
 
+mod patience;
 #[cfg(conan_kernel)]
 mod scheduled;
 mod settle;
@@ -16,6 +17,7 @@ mod wall;
 use std::sync::Arc;
 use std::time::Duration;
 
+pub use patience::Patience;
 #[cfg(conan_kernel)]
 pub(crate) use scheduled::Scheduled;
 #[cfg(conan_kernel)]
@@ -70,8 +72,18 @@ pub trait Session {
     }
 
     /// Before threads count as suspended for good: lets those go on that have
-    /// been woken meanwhile, by a thread that the engine does not manage.
-    fn last_chance(&mut self) {}
+    /// been woken meanwhile, by a thread that the engine does not manage, and
+    /// waits for those that still run, until `done`.
+    fn last_chance(&mut self, done: &dyn Watch, patience: Patience) {
+        let _ = (done, patience);
+    }
+
+    /// True if a thread that has not come to its end still runs: the number of
+    /// its spawn, counted from 0.
+    fn is_running(&self, thread: usize) -> bool {
+        let _ = thread;
+        false
+    }
 
     /// What is known of a suspended thread: the number of its [`spawn`],
     /// counted from 0.
@@ -138,6 +150,9 @@ pub trait Witness: std::fmt::Debug + Send + Sync {
     /// The calling thread has ended by a panic that nothing has caught.
     fn has_panicked(&self) {}
 
+    /// The calling thread begins a block of the script.
+    fn begins_block(&self) {}
+
     /// Who ended the calling thread's last wait, if the engine knows.
     fn waker(&self) -> Option<Waker> {
         None
@@ -167,6 +182,8 @@ impl Witness for Blind {}
 pub struct Suspension {
     /// The place of the script that the thread has come to last.
     pub place: Option<Place>,
+    /// If it is not suspended at all: what it does.
+    pub running: Option<Running>,
     /// The component's own source line, as `file:line:column`.
     pub location: Option<String>,
     /// The tick at which it would give up.
@@ -189,6 +206,17 @@ pub struct Suspension {
     pub woken: Option<(u64, Waker)>,
     /// The last wake where it waits.
     pub last_wake: Option<LastWake>,
+}
+
+/// What a thread does that still runs at the end.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Running {
+    /// It computes.
+    Computes,
+    /// It is in a system call that the engine does not emulate.
+    InCall,
+    /// It yields or asks for the time, again and again.
+    Yields,
 }
 
 /// A wake at a place where a thread waits, which it did not reach.

@@ -9,7 +9,7 @@ use conan_explore::Schedule;
 use conan_kernel::{Point, Strategy};
 
 use super::r#virtual::{Kernel, VirtualSession};
-use super::{Engine, Job, Session, Suspension, Waker, Watch, Witness};
+use super::{Engine, Job, Patience, Session, Suspension, Waker, Watch, Witness};
 use crate::clock::Clock;
 use crate::event::{Failure, Place};
 use crate::explore::Steps;
@@ -99,8 +99,12 @@ impl Session for ScheduledSession {
         self.session.has_ended(thread, limit)
     }
 
-    fn last_chance(&mut self) {
-        self.session.last_chance();
+    fn last_chance(&mut self, done: &dyn Watch, patience: Patience) {
+        self.session.last_chance(done, patience);
+    }
+
+    fn is_running(&self, thread: usize) -> bool {
+        self.session.is_running(thread)
     }
 
     fn suspension(&mut self, thread: usize) -> Suspension {
@@ -201,6 +205,11 @@ impl Witness for NotingWitness {
 
     fn has_panicked(&self) {
         Judging.has_panicked();
+    }
+
+    fn begins_block(&self) {
+        let number = conan_kernel::current_number().unwrap_or_default();
+        self.0.begins_block(number);
     }
 
     fn waker(&self) -> Option<Waker> {

@@ -4,7 +4,7 @@ use conan_explore::WaitFor;
 use conan_kernel::{Cause, ThreadId, ThreadInfo, Wake};
 
 use super::r#virtual::{VirtualSession, place};
-use super::{LastWake, Suspension, Waker};
+use super::{LastWake, Running, Suspension, Waker};
 use crate::backtrace::component_frame;
 
 impl VirtualSession {
@@ -15,7 +15,13 @@ impl VirtualSession {
         let threads = Threads(self.world.threads());
         let Some((info, blocked)) = threads.get(id).and_then(|info| Some((info, info.blocked?)))
         else {
+            let running = threads.get(id).and_then(|info| info.running);
             return Suspension {
+                running: running.map(|running| match running {
+                    conan_kernel::Running::Computes => Running::Computes,
+                    conan_kernel::Running::InCall => Running::InCall,
+                    conan_kernel::Running::Yields => Running::Yields,
+                }),
                 location,
                 ..Suspension::default()
             };

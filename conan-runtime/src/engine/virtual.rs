@@ -12,7 +12,7 @@ use conan_explore::{Raced, WaitFor};
 use conan_kernel::{Crew, Fifo, Reason, Stopped, Strategy, ThreadId, World, park, unpark};
 
 use super::suspended::Threads;
-use super::{Engine, Job, Session, Suspension, Waker, Watch, Witness};
+use super::{Engine, Job, Patience, Session, Suspension, Waker, Watch, Witness};
 use crate::clock::Clock;
 use crate::event::{ErrorKind, Failure, Place};
 
@@ -112,12 +112,27 @@ impl Session for VirtualSession {
         true
     }
 
-    fn last_chance(&mut self) {
+    fn last_chance(&mut self, done: &dyn Watch, patience: Patience) {
         self.rest = None;
         while self.world.linger() {
             let now = self.world.now();
             self.world.run(now);
         }
+        let mut patience = conan_kernel::Patience {
+            processor: patience.processor,
+            call: patience.call,
+        };
+        while !done.wait(Duration::ZERO) && self.world.await_running(&mut patience) {
+            let now = self.world.now();
+            self.world.run(now);
+        }
+    }
+
+    fn is_running(&self, thread: usize) -> bool {
+        let id = self.threads.get(thread);
+        let threads = self.world.threads();
+        let mut threads = threads.iter().filter(|info| Some(&info.id) == id);
+        threads.any(|info| info.running.is_some())
     }
 
     fn suspension(&mut self, thread: usize) -> Suspension {
@@ -147,11 +162,11 @@ impl Session for VirtualSession {
             let tags = [race.first.tag, race.second.tag];
             let tag = tags.into_iter().find(|tag| is_of_script(*tag));
             Failure {
-                kind: ErrorKind::Value,
+                kind: ErrorKind::Race,
                 thread: race.first.name.clone(),
                 tick: self.tick_of(self.world.now()),
                 place: tag.and_then(place).unwrap_or(Place { line: 1, column: 1 }),
-                message: Raced::from(race).to_string(),
+                message: Raced::from(race).in_words(),
                 expected: None,
                 actual: None,
                 notes: Vec::new(),

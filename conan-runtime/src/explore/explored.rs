@@ -6,9 +6,13 @@ use std::fmt::{self, Display};
 use conan_explore::{Bounds, Counts};
 
 use super::exploring::Exploring;
+use super::tick_order::TickOrder;
 use crate::hot_spot::HotSpot;
 use crate::report::Report;
 use crate::script::{Script, Sequence};
+
+/// Why most explorations end that find nothing.
+pub(super) const ALL_MADE: &str = "all executions that were asked for were made";
 
 /// What came of exploring a sequence.
 #[derive(Debug)]
@@ -21,6 +25,8 @@ pub struct Explored {
     pub exploring: Exploring,
     /// What was done.
     pub counts: Counts,
+    /// Test cases of the first execution.
+    pub test_cases: u64,
     /// What was found.
     pub finding: Finding,
     /// What there is to say about how executions were made.
@@ -66,6 +72,9 @@ pub struct Failed {
     pub is_replayed: bool,
     /// The schedule step by step, one column a thread.
     pub steps: String,
+    /// The order inside a tick in which alone it differs from the default, as
+    /// far as the first difference tells.
+    pub tick_order: Option<TickOrder>,
 }
 
 /// An execution of a schedule that was kept.
@@ -126,8 +135,13 @@ impl Explored {
                     Some(estimate) => format!(", of about {}", rounded(estimate)),
                     None => String::new(),
                 };
+                // How many, is said already.
+                let reason = match reason.as_str() {
+                    ALL_MADE => String::new(),
+                    reason => format!("; {reason}"),
+                };
                 format!(
-                    "bound reached: no failure in {executions}, {schedules}{estimate} ({}); {reason}",
+                    "bound reached: no failure in {executions}, {schedules}{estimate} ({}){reason}",
                     self.exploring
                 )
             }
@@ -186,6 +200,9 @@ impl Failed {
         }
         if !self.steps.is_empty() {
             write!(f, "\n{}", self.steps)?;
+        }
+        if let Some(order) = &self.tick_order {
+            writeln!(f, "\nnote: {order}")?;
         }
         if self.is_replayed {
             writeln!(f, "\nreplay: {}", self.replay)

@@ -6,6 +6,17 @@ use super::explored::{Explored, Finding, Replayed};
 use crate::report::Totals;
 
 impl Explored {
+    /// The counts: of the execution that failed, or else of the first one.
+    pub(crate) fn totals(&self) -> Totals {
+        match &self.finding {
+            Finding::Failed(failed) => failed.report.totals,
+            _ => Totals {
+                test_cases: self.test_cases,
+                ..Totals::default()
+            },
+        }
+    }
+
     /// The exploration as a JSON object.
     pub fn to_json(&self) -> Value {
         let counts = &self.counts;
@@ -27,6 +38,11 @@ impl Explored {
                 "found_deviations": failed.found_deviations,
                 "replayed": failed.is_replayed,
                 "steps": failed.steps,
+                "tick_order": failed.tick_order.as_ref().map(|order| json!({
+                    "tick": order.tick,
+                    "fails_if_first": order.first,
+                    "passes_if_first": order.second,
+                })),
                 "report": failed.report.to_json(),
             }),
             _ => Value::Null,
@@ -39,7 +55,7 @@ impl Explored {
         // As in the report of a single run, for whoever wants no more.
         let report = match &self.finding {
             Finding::Failed(failed) => failed.report.to_json(),
-            _ => json!({ "totals": Totals::default().to_json(), "errors": [] }),
+            _ => json!({ "totals": self.totals().to_json(), "errors": [] }),
         };
         json!({
             "script": self.script.path,

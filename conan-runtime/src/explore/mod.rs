@@ -15,6 +15,8 @@ mod program;
 mod sequenced;
 #[cfg(conan_kernel)]
 mod steps;
+#[cfg(conan_kernel)]
+mod tick_order;
 
 #[cfg(conan_kernel)]
 pub use explored::{Explored, Failed, Finding, Replayed};
@@ -24,4 +26,8 @@ pub use program::{Watch, explore, replay};
 #[cfg(conan_kernel)]
 pub(crate) use sequenced::{Replayer, doubt};
 #[cfg(conan_kernel)]
-pub(crate) use steps::Steps;
+pub(crate) use steps::{Outline, Steps};
+#[cfg(conan_kernel)]
+pub(crate) use tick_order::Course;
+#[cfg(conan_kernel)]
+pub use tick_order::TickOrder;

@@ -10,7 +10,7 @@ use conan_explore::{
 
 use conan_protocol::replay::{self, SEPARATOR};
 
-use super::explored::{Explored, Failed, Finding, Replayed};
+use super::explored::{ALL_MADE, Explored, Failed, Finding, Replayed};
 use super::exploring::{By, Exploring};
 use super::sequenced::{Sequenced, are_alike};
 use crate::engine::with_same_threads;
@@ -26,6 +26,13 @@ pub trait Watch {
     /// and the command that replays it. To make its schedule simpler may take
     /// long.
     fn has_failed(&mut self, execution: u64, report: &Report, replay: &str);
+}
+
+/// Nothing is told.
+impl Watch for () {
+    fn executed(&mut self, _: &Counts) {}
+
+    fn has_failed(&mut self, _: u64, _: &Report, _: &str) {}
 }
 
 /// Explores the schedules of a sequence. `replay_options` is what a replay needs
@@ -60,7 +67,7 @@ pub fn explore(
             }
             End::Failed(found) => Finding::Failed(Box::new(failed(&program, *found))),
             End::Exhausted { bounds, .. } => Finding::Exhausted(bounds),
-            End::BoundReached(bound) => Finding::BoundReached(reached(bound, exploring)),
+            End::BoundReached(bound) => Finding::BoundReached(reached(bound)),
             End::Impossible(reason) => Finding::Impossible(reason),
         };
         Explored {
@@ -68,6 +75,7 @@ pub fn explore(
             sequence,
             exploring: exploring.clone(),
             counts: exploration.counts,
+            test_cases: program.sequenced.test_cases(),
             finding,
             notes: program.sequenced.notes(),
         }
@@ -116,9 +124,9 @@ fn explorer(exploring: &Exploring) -> Explorer {
         .shard(Shard { index, count })
 }
 
-fn reached(bound: Bound, exploring: &Exploring) -> String {
+fn reached(bound: Bound) -> String {
     match bound {
-        Bound::Executions => format!("{} executions were asked for", exploring.executions),
+        Bound::Executions => ALL_MADE.to_owned(),
         Bound::Threads => format!(
             "{} threads that never end are left behind, which is enough for a process",
             conan_kernel::left_behind()
@@ -140,10 +148,14 @@ fn failed(program: &Watched<'_>, found: Found<Report>) -> Failed {
         Some(shrunk) => (shrunk.token, shrunk.trace, shrunk.failure),
         None => (found.token, found.trace, found.failure),
     };
-    let again = program.sequenced.replay(&token).ok();
-    let again = again.filter(|again| again.fits && are_alike(&report, &again.report));
+    let again = program.sequenced.replay_noting(&token).ok();
+    let again = again.filter(|(again, _)| again.fits && are_alike(&report, &again.report));
+    let tick_order = match &again {
+        Some((_, course)) if trace.preemptions() == 0 => program.sequenced.tick_order(course),
+        _ => None,
+    };
     let (report, steps) = match again {
-        Some(again) => (again.report, again.steps),
+        Some((again, _)) => (again.report, again.steps),
         None => (report, String::new()),
     };
     Failed {
@@ -157,6 +169,7 @@ fn failed(program: &Watched<'_>, found: Found<Report>) -> Failed {
         found_deviations,
         is_replayed,
         steps,
+        tick_order,
     }
 }
 

@@ -1,14 +1,17 @@
 //! A sequence as a program that can be executed again and again.
 
 use std::cell::{Cell, RefCell};
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::io;
 use std::sync::Arc;
 
-use conan_explore::{Outcome, Program, Schedule, Token, Verdict, learn_from, learned};
+use conan_explore::{
+    Fixed, Outcome, Program, Schedule, Single, Token, Verdict, learn_from, learned,
+};
 
 use super::explored::Replayed;
-use super::steps::Steps;
+use super::steps::{Outline, Steps};
+use super::tick_order::{Course, TickOrder};
 use conan_kernel::Strategy;
 
 use crate::engine::Scheduled;
@@ -40,17 +43,16 @@ pub(super) struct Sequenced {
     /// True if executions were made in new processes because there is no room
     /// for more threads in this one.
     has_moved: Cell<bool>,
+    /// Test cases of the first execution.
+    test_cases: Cell<u64>,
     /// The hot spots of `#sometimes` that were reached.
     reached: RefCell<BTreeSet<&'static str>>,
 }
 
-/// The threads of each tick, in the order in which they went first.
-type Order = BTreeMap<u64, Vec<String>>;
-
-/// What came of an execution, and its steps as a table if they were noted.
+/// What came of an execution, and its steps if they were noted.
 struct Executed {
     report: Report,
-    steps: Option<(String, Order)>,
+    steps: Option<Outline>,
 }
 
 impl Executed {
@@ -88,6 +90,7 @@ impl Sequenced {
             process: RefCell::default(),
             disturbed: Cell::new(0),
             has_moved: Cell::new(false),
+            test_cases: Cell::new(0),
             reached: RefCell::default(),
         }
     }
@@ -131,6 +134,9 @@ impl Sequenced {
     /// has ended.
     fn execute_once(&self, schedule: &Schedule, notes: bool) -> Result<Executed, String> {
         let executed = self.believed(schedule, notes)?;
+        if self.test_cases.get() == 0 {
+            self.test_cases.set(executed.report.totals.test_cases);
+        }
         self.reached.borrow_mut().extend(&executed.report.reached);
         Ok(executed)
     }
@@ -176,7 +182,7 @@ impl Sequenced {
             steps: steps.clone(),
         };
         let report = run_on(self.script, self.sequence, &engine, self.ticktime);
-        let steps = steps.map(|steps| (steps.table(&self.script.codes()), steps.order()));
+        let steps = steps.map(|steps| steps.outline(&self.script.codes()));
         Executed { report, steps }
     }
 
@@ -244,25 +250,50 @@ impl Sequenced {
         let answer = process.execute(&request, Some(schedule.clone()))?;
         Ok(Executed {
             report: answer.report,
-            steps: notes.then_some((answer.steps, answer.order)),
+            steps: notes.then_some(answer.steps),
         })
+    }
+
+    /// How many test cases an execution has: those of the first one.
+    pub(super) fn test_cases(&self) -> u64 {
+        self.test_cases.get()
+    }
+
+    /// The order of threads inside a tick that makes an execution of this course
+    /// fail, if the default order passes.
+    pub(super) fn tick_order(&self, failing: &Course) -> Option<TickOrder> {
+        let schedule = Single::of(Fixed, 0).strategy();
+        let executed = self.execute_once(&schedule, true).ok()?;
+        let has_passed = executed.report.verdict() == Judged::Passed;
+        let steps = executed.steps.filter(|_| has_passed)?;
+        TickOrder::between(failing, &steps.course)
     }
 
     /// Executes the schedule of a token, and notes it step by step.
     pub(super) fn replay(&self, token: &Token) -> Result<Replayed, String> {
+        Ok(self.replay_noting(token)?.0)
+    }
+
+    /// The same, with the course that the execution took.
+    pub(super) fn replay_noting(&self, token: &Token) -> Result<(Replayed, Course), String> {
         let noting = Noting {
             program: self,
             last: RefCell::new(Err(String::new())),
         };
         let replayed = conan_explore::replay(&noting, token);
         let Executed { report, steps } = noting.last.into_inner()?;
-        let (steps, order) = steps.unwrap_or_default();
-        Ok(Replayed {
+        let Outline {
+            table,
+            order,
+            course,
+        } = steps.unwrap_or_default();
+        let replayed = Replayed {
             report,
             fits: replayed.fits,
-            steps,
+            steps: table,
             order,
-        })
+        };
+        Ok((replayed, course))
     }
 }
 
@@ -388,7 +419,7 @@ impl Replayer {
         schedule: Schedule,
         executions: u64,
         notes: bool,
-    ) -> (Report, Option<(String, Order)>) {
+    ) -> (Report, Option<Outline>) {
         if self.learned != Some(executions) {
             learn_from(&self.program, executions);
             self.learned = Some(executions);

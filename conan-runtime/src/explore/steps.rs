@@ -7,6 +7,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use conan_kernel::{Choice, Kind, Point, Step};
 
+use super::tick_order::Course;
 use crate::backtrace::component_frame;
 use crate::event::Place;
 use crate::timeline::{NARROWEST, WIDTH, row, wrapped};
@@ -16,6 +17,16 @@ const MOST: usize = 60;
 
 /// What the engine's own threads are called: they are of no interest.
 const OURS: [&str; 3] = ["setup", "teardown", "drop"];
+
+/// The steps of an execution that is over, as they are shown and compared.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Outline {
+    /// The steps as a table.
+    pub(crate) table: String,
+    /// The threads of each tick, in the order in which they ran first.
+    pub(crate) order: BTreeMap<u64, Vec<String>>,
+    pub(crate) course: Course,
+}
 
 /// The steps of one execution.
 #[derive(Debug, Default)]
@@ -27,6 +38,8 @@ struct Noted {
     /// By their numbers in the world.
     names: BTreeMap<usize, String>,
     steps: Vec<Noticed>,
+    /// Ticks in which threads have begun a block of the script, by their names.
+    blocks: Vec<(u64, String)>,
 }
 
 #[derive(Debug)]
@@ -51,6 +64,15 @@ enum Happened {
 }
 
 impl Steps {
+    /// What is kept of them.
+    pub(crate) fn outline(&self, code: &dyn Fn(Place) -> String) -> Outline {
+        Outline {
+            table: self.table(code),
+            order: self.order(),
+            course: self.course(),
+        }
+    }
+
     fn noted(&self) -> MutexGuard<'_, Noted> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -78,6 +100,27 @@ impl Steps {
         }
     }
 
+    /// A thread begins a block of the script.
+    pub(crate) fn begins_block(&self, thread: usize) {
+        let mut noted = self.noted();
+        let block = (noted.tick, noted.name(thread));
+        noted.blocks.push(block);
+    }
+
+    /// What the threads have come to, in order, and the blocks that they have
+    /// begun.
+    fn course(&self) -> Course {
+        let noted = self.noted();
+        let comings = noted.steps.iter().filter_map(|step| match step.what {
+            Happened::Code(place) => Some((step.tick, noted.name(step.thread), place)),
+            _ => None,
+        });
+        Course {
+            comings: comings.collect(),
+            blocks: noted.blocks.clone(),
+        }
+    }
+
     /// A decision was taken, on the stack of the thread that has run so far.
     pub(crate) fn decided(&self, point: &Point<'_>, chosen: usize) {
         let option = &point.options[chosen];
@@ -86,8 +129,9 @@ impl Steps {
                 if let Some(previous) = point.previous
                     && previous != option.thread
                 {
-                    let why = why(previous, point.options);
-                    let place = component_frame(&Backtrace::force_capture().to_string());
+                    let backtrace = Backtrace::force_capture().to_string();
+                    let why = why(previous, point.options, &backtrace);
+                    let place = component_frame(&backtrace);
                     let what = Happened::Stopped(why, place);
                     self.noted().add(previous, what);
                 }
@@ -112,7 +156,7 @@ impl Steps {
 
     /// The threads of each tick, in the order in which they came to code of
     /// the script.
-    pub(crate) fn order(&self) -> BTreeMap<u64, Vec<String>> {
+    fn order(&self) -> BTreeMap<u64, Vec<String>> {
         let noted = self.noted();
         let mut order: BTreeMap<u64, Vec<String>> = BTreeMap::new();
         for step in &noted.steps {
@@ -127,7 +171,7 @@ impl Steps {
     }
 
     /// The steps as a table, at most 100 columns wide.
-    pub(crate) fn table(&self, code: &dyn Fn(Place) -> String) -> String {
+    fn table(&self, code: &dyn Fn(Place) -> String) -> String {
         let noted = self.noted();
         let is_ours = |thread: usize| {
             let name = noted.names.get(&thread);
@@ -213,11 +257,14 @@ impl Noted {
     }
 }
 
-/// Why a thread has no longer the turn.
-fn why(thread: usize, options: &[Choice]) -> &'static str {
+/// Why a thread has no longer the turn. The backtrace is its own.
+fn why(thread: usize, options: &[Choice], backtrace: &str) -> &'static str {
     let own = options.iter().find(|option| option.thread == thread);
     match own.map(|option| option.step) {
-        None => "waits, or has done its part",
+        None if backtrace.contains("await_time") => "waits for its next tick",
+        None if component_frame(backtrace).is_some() => "waits",
+        None if backtrace.contains("\n             at ") => "has ended",
+        None => "waits or has ended",
         Some(Step::Wait(_)) => "interrupted before it waits",
         Some(Step::Wake(_)) => "interrupted before it wakes another",
         Some(Step::Yield) => "lets others go first",

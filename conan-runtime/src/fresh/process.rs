@@ -1,6 +1,5 @@
 //! A new process, seen from the one that has started it.
 
-use std::collections::BTreeMap;
 use std::io::{self, BufRead, BufReader, Write};
 use std::os::fd::OwnedFd;
 use std::os::unix::net::UnixStream;
@@ -11,6 +10,7 @@ use conan_kernel::Strategy;
 use serde_json::{Value, json};
 
 use super::{launch, points};
+use crate::explore::{Course, Outline};
 use crate::report::Report;
 use crate::script::{Script, Sequence};
 
@@ -99,29 +99,31 @@ impl Request {
 #[derive(Debug)]
 pub(crate) struct Answer {
     pub(crate) report: Report,
-    /// Its steps as a table, and the threads of each tick in their order.
-    pub(crate) steps: String,
-    pub(crate) order: BTreeMap<u64, Vec<String>>,
+    pub(crate) steps: Outline,
     /// How many threads are left behind in the process.
     left: u64,
 }
 
 impl Answer {
-    pub(super) fn to_json(
-        report: &Report,
-        steps: &str,
-        order: &BTreeMap<u64, Vec<String>>,
-        left: u64,
-    ) -> Value {
-        json!({ "report": report.to_transfer(), "steps": steps, "order": order, "left": left })
+    pub(super) fn to_json(report: &Report, steps: &Outline, left: u64) -> Value {
+        json!({
+            "report": report.to_transfer(),
+            "steps": steps.table,
+            "order": steps.order,
+            "course": steps.course.to_json(),
+            "left": left,
+        })
     }
 
     fn received(request: &Request, line: &str) -> Option<Self> {
         let value: Value = serde_json::from_str(line).ok()?;
         Some(Self {
             report: Report::received(request.script, request.sequence, &value["report"])?,
-            steps: value["steps"].as_str()?.to_owned(),
-            order: serde_json::from_value(value["order"].clone()).ok()?,
+            steps: Outline {
+                table: value["steps"].as_str()?.to_owned(),
+                order: serde_json::from_value(value["order"].clone()).ok()?,
+                course: Course::from_json(&value["course"])?,
+            },
             left: value["left"].as_u64()?,
         })
     }

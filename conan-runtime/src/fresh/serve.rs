@@ -1,6 +1,5 @@
 //! The new process itself: runs what it is asked for.
 
-use std::collections::BTreeMap;
 use std::io::{BufRead, BufReader, Write};
 use std::os::unix::net::UnixStream;
 use std::process;
@@ -13,7 +12,7 @@ use serde_json::Value;
 use super::process::{Answer, POINT, Request, Way};
 use super::{launch, points};
 use crate::engine::with_same_threads;
-use crate::explore::Replayer;
+use crate::explore::{Outline, Replayer};
 use crate::run::{Settings, run_on};
 use crate::script::Script;
 
@@ -51,8 +50,8 @@ fn serve(scripts: &[&'static Script], connection: &Connection) {
                 let schedule = Schedule::new(Asking::new(connection, has_more), spurious);
                 let (report, steps) = known.execute(schedule, learned, notes);
                 replayer = Some(known);
-                let (table, order) = steps.unwrap_or_default();
-                Some(Answer::to_json(&report, &table, &order, left()))
+                let steps = steps.unwrap_or_default();
+                Some(Answer::to_json(&report, &steps, left()))
             }
         };
         let Some(answer) = answer else { return };
@@ -68,7 +67,7 @@ fn once(request: &Request) -> Option<Value> {
     let engine = Settings::from_env().ok()?.engine;
     let report = run_on(request.script, request.sequence, engine, request.ticktime);
     let left = left() + report.abandoned;
-    Some(Answer::to_json(&report, "", &BTreeMap::new(), left))
+    Some(Answer::to_json(&report, &Outline::default(), left))
 }
 
 /// The connection to the process that takes the decisions.

@@ -20,6 +20,7 @@ impl Report {
                 Verdict::Passed => "passed",
                 Verdict::Failed => "failed",
             },
+            "checks_ran": self.has_checked(),
             "totals": self.totals.to_json(),
             "errors": failures,
             "inexact": self.inexact,
@@ -33,12 +34,17 @@ impl Report {
 impl Totals {
     /// The counts as a JSON object.
     pub fn to_json(&self) -> Value {
-        json!({
+        let mut totals = json!({
             "test_cases": self.test_cases,
             "value_errors": self.value_errors,
             "exception_errors": self.exception_errors,
             "liveness_errors": self.liveness_errors,
-        })
+        });
+        // Only code with hooks can have any.
+        if self.data_races > 0 {
+            totals["data_races"] = json!(self.data_races);
+        }
+        totals
     }
 }
 
@@ -52,6 +58,7 @@ fn timeline(report: &Report) -> Value {
             "what": match &moment.what {
                 What::Call(_) => "call",
                 What::Suspended => "suspended",
+                What::Running => "running",
                 What::Woken(_) => "woken",
                 What::WokenInVain(_) => "woken in vain",
                 What::Error(_) => "error",

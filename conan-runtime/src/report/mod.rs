@@ -11,7 +11,8 @@ use crate::event::Failure;
 use crate::script::{Script, Sequence};
 use crate::timeline::Timeline;
 
-/// The paper's summary: test cases that ran, and errors of each kind.
+/// The paper's summary: test cases that ran, and errors of each kind; and data
+/// races.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Totals {
     /// Templates that began to run.
@@ -22,12 +23,14 @@ pub struct Totals {
     pub exception_errors: u64,
     /// Threads suspended for good, or not when they should be.
     pub liveness_errors: u64,
+    /// Data races.
+    pub data_races: u64,
 }
 
 impl Totals {
     /// All errors.
     pub fn errors(self) -> u64 {
-        self.value_errors + self.exception_errors + self.liveness_errors
+        self.value_errors + self.exception_errors + self.liveness_errors + self.data_races
     }
 }
 
@@ -37,6 +40,7 @@ impl AddAssign for Totals {
         self.value_errors += other.value_errors;
         self.exception_errors += other.exception_errors;
         self.liveness_errors += other.liveness_errors;
+        self.data_races += other.data_races;
     }
 }
 
@@ -60,6 +64,9 @@ pub struct Report {
     pub clock: &'static str,
     /// The counts.
     pub totals: Totals,
+    /// True if the sequence has checks besides its test cases: outside any
+    /// thread, of hot spots, of wake-up times or of threads that stay.
+    pub has_other_checks: bool,
     /// Every error, in the order of tick and line.
     pub failures: Vec<Failure>,
     /// Why the run was not exact, where the engine promises that it is.
@@ -77,6 +84,11 @@ pub struct Report {
 }
 
 impl Report {
+    /// True if anything was checked, besides that no thread panics or hangs.
+    pub fn has_checked(&self) -> bool {
+        self.totals.test_cases > 0 || self.has_other_checks
+    }
+
     /// Passed or failed.
     pub fn verdict(&self) -> Verdict {
         if self.totals.errors() == 0 {

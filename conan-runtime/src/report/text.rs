@@ -18,7 +18,8 @@ impl Display for Report {
             write!(f, " {}", sequence.conditions.join(" "))?;
         }
         match self.verdict() {
-            Verdict::Passed => writeln!(f, ": ok")?,
+            Verdict::Passed if self.has_checked() => writeln!(f, ": ok")?,
+            Verdict::Passed => writeln!(f, ": ok (no checks ran)")?,
             Verdict::Failed => writeln!(f, ": FAILED")?,
         }
         f.write_str(&self.errors())
@@ -60,8 +61,8 @@ impl Report {
     }
 
     fn error(&self, out: &mut String, failure: &Failure) -> fmt::Result {
-        let kind = failure.kind.name();
-        write!(out, "\n{kind} error at tick {}", failure.tick)?;
+        let title = failure.kind.title();
+        write!(out, "\n{title} at tick {}", failure.tick)?;
         if let Some(thread) = &failure.thread {
             write!(out, ", thread {thread}")?;
         }
@@ -101,7 +102,12 @@ impl Display for Totals {
         writeln!(f, "Test cases: {}", self.test_cases)?;
         writeln!(f, "Value errors: {}", self.value_errors)?;
         writeln!(f, "Exception errors: {}", self.exception_errors)?;
-        writeln!(f, "Liveness errors: {}", self.liveness_errors)
+        writeln!(f, "Liveness errors: {}", self.liveness_errors)?;
+        // Only code with hooks can have any.
+        match self.data_races {
+            0 => Ok(()),
+            number => writeln!(f, "Data races: {number}"),
+        }
     }
 }
 

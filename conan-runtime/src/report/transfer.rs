@@ -21,6 +21,7 @@ impl Report {
             "was_refused": self.was_refused,
             "reached": self.reached,
             "abandoned": self.abandoned,
+            "has_other_checks": self.has_other_checks,
             "threads": self.timeline.threads,
             "moments": moments,
         })
@@ -49,6 +50,7 @@ impl Report {
                 value_errors: count("value_errors")?,
                 exception_errors: count("exception_errors")?,
                 liveness_errors: count("liveness_errors")?,
+                data_races: count("data_races").unwrap_or(0),
             },
             failures: all(&value["failures"], received_failure)?,
             inexact: strings(&value["inexact"])?,
@@ -58,6 +60,7 @@ impl Report {
                 .filter(|name| reached.iter().any(|it| it == name))
                 .collect(),
             abandoned: value["abandoned"].as_u64()?,
+            has_other_checks: value["has_other_checks"].as_bool()?,
             timeline: Timeline {
                 threads: strings(&value["threads"])?,
                 moments: all(&value["moments"], received_moment)?.into(),
@@ -91,7 +94,12 @@ fn received_place(value: &Value) -> Option<Place> {
 }
 
 fn received_kind(value: &Value) -> Option<ErrorKind> {
-    let kinds = [ErrorKind::Value, ErrorKind::Exception, ErrorKind::Liveness];
+    let kinds = [
+        ErrorKind::Value,
+        ErrorKind::Exception,
+        ErrorKind::Liveness,
+        ErrorKind::Race,
+    ];
     kinds.into_iter().find(|kind| kind.name() == *value)
 }
 
@@ -127,6 +135,7 @@ fn moment(moment: &Moment) -> Value {
     let what = match &moment.what {
         What::Call(at) => json!(["call", place(*at)]),
         What::Suspended => json!(["suspended"]),
+        What::Running => json!(["running"]),
         What::Woken(by) => json!(["woken", by]),
         What::WokenInVain(by) => json!(["woken in vain", by]),
         What::Error(kind) => json!(["error", kind.name()]),
@@ -140,6 +149,7 @@ fn received_moment(value: &Value) -> Option<Moment> {
     let what = match what[0].as_str()? {
         "call" => What::Call(received_place(&what[1])?),
         "suspended" => What::Suspended,
+        "running" => What::Running,
         "woken" => What::Woken(text(&what[1])),
         "woken in vain" => What::WokenInVain(text(&what[1])),
         "error" => What::Error(received_kind(&what[1])?),
@@ -182,6 +192,7 @@ mod tests {
         let whats = [
             What::Call(at),
             What::Suspended,
+            What::Running,
             What::Woken(None),
             What::WokenInVain(Some("thread b".to_owned())),
             What::Error(ErrorKind::Value),
@@ -201,6 +212,7 @@ mod tests {
                 value_errors: 3,
                 exception_errors: 2,
                 liveness_errors: 1,
+                data_races: 5,
             },
             failures: vec![Failure {
                 kind: ErrorKind::Liveness,
@@ -218,6 +230,7 @@ mod tests {
             was_refused: true,
             reached: Vec::new(),
             abandoned: 2,
+            has_other_checks: true,
             timeline: Timeline {
                 threads: vec!["a".to_owned()],
                 moments: moments.collect(),

@@ -90,6 +90,11 @@ fn an_order_that_breaks_it_is_found_and_replayed_on_both_hand_overs() {
     ran.exits_with(1)
         .prints("order_matters (scripts/register.conan:8): FAILED in execution ")
         .prints("value error at tick 2, thread a")
+        .prints(
+            "\nnote: the threads a and b both act in tick 1, and the script does not fix their \
+             order; the default order passes, and it fails if b goes first. \
+             If the order is meant, put them in different ticks\n",
+        )
         .prints("any_order (scripts/register.conan:18): bound reached: no failure in 1000");
     assert_eq!(
         ran.stdout,

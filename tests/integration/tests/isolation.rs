@@ -71,7 +71,7 @@ fn panics_stay_in_their_reports_and_the_test_binary_ends() {
     // With threads suspended and busy for good, it comes to its end.
     for nocapture in [false, true] {
         let mut command = scratch.cargo_test();
-        command.arg("--tests").arg("--");
+        command.env("CONAN_PATIENCE", "1").arg("--tests").arg("--");
         if nocapture {
             command.arg("--nocapture");
         }
@@ -112,6 +112,7 @@ fn failing_sequences_do_not_harm_the_next_ones() {
     scratch.script("tests/scripts/mixed.conan", MIXED);
     let ran = scratch
         .conan()
+        .env("CONAN_PATIENCE", "1")
         .args(["run", "--message-format", "json", "tests/scripts"])
         .ran();
     ran.exits_with(1);
