@@ -1,10 +1,13 @@
 //! Runs one test in a process of its own.
 
-use std::fs;
-use std::io;
+#[cfg(target_os = "linux")]
+use std::fs::File;
+#[cfg(target_os = "linux")]
+use std::os::fd::OwnedFd;
 use std::path::PathBuf;
-use std::process::{Command, ExitStatus, Output, Stdio};
+use std::process::{Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
+use std::{fs, io};
 
 use conan_preload::{Account, Hang, Inexact, Scheduled};
 
@@ -13,8 +16,11 @@ use super::explore::Explored;
 use super::library::{Library, Settings};
 use super::list::Test;
 use super::original::Originals;
+use super::output::Written;
+#[cfg(target_os = "linux")]
+use super::output::read_both;
 use super::random::at_fixed_addresses;
-use crate::run::interrupt::{self, Group};
+use crate::run::interrupt::{self, Group, Running};
 
 /// What came of a test.
 #[derive(Debug)]
@@ -31,6 +37,9 @@ pub(super) struct Outcome {
     pub(super) scheduled: Option<Scheduled>,
     /// If this is one execution of many.
     pub(super) explored: Option<Explored>,
+    /// The name of a process that it has started, and that lives on and holds its
+    /// output open, if there is such.
+    pub(super) leaks: Option<String>,
     pub(super) stdout: String,
     pub(super) stderr: String,
 }
@@ -76,6 +85,12 @@ pub(super) fn native(binary: &Binary) -> Command {
     command
 }
 
+/// A process that has come to its end.
+pub(super) struct Ran {
+    pub(super) status: ExitStatus,
+    pub(super) written: Written,
+}
+
 /// Runs tests, one after the other.
 pub(super) struct Executor<'l> {
     library: Option<&'l Library>,
@@ -103,7 +118,7 @@ impl<'l> Executor<'l> {
             let begun = Instant::now();
             let output = directly(test, None)?;
             return Ok(outcome(
-                &output,
+                output,
                 begun.elapsed(),
                 Understood::nothing(Exactness::Unasked),
             ));
@@ -134,12 +149,12 @@ impl<'l> Executor<'l> {
             return Err(io::Error::new(io::ErrorKind::InvalidInput, reason));
         }
         let understood = Understood::from(account, output.status);
-        Ok(outcome(&output, real, understood))
+        Ok(outcome(output, real, understood))
     }
 }
 
 /// Runs a test in a process that was started for it.
-fn directly(test: &Test<'_>, engine: Option<(&Library, &Settings)>) -> io::Result<Output> {
+fn directly(test: &Test<'_>, engine: Option<(&Library, &Settings)>) -> io::Result<Ran> {
     let mut command = native(test.binary);
     if let Some(name) = &test.name {
         command.args(["--nocapture", "--exact", "--include-ignored", name]);
@@ -156,11 +171,41 @@ fn directly(test: &Test<'_>, engine: Option<(&Library, &Settings)>) -> io::Resul
         }
         None => interrupt::start(&mut command, Group::Ours),
     };
-    started?.output()
+    output(started?)
+}
+
+/// What a process leaves that was started.
+#[cfg(target_os = "linux")]
+fn output(mut running: Running) -> io::Result<Ran> {
+    let (stdout, stderr) = (running.stdout.take(), running.stderr.take());
+    let written = match (stdout.map(OwnedFd::from), stderr.map(OwnedFd::from)) {
+        (Some(stdout), Some(stderr)) => {
+            let pipes = [stdout, stderr].map(File::from);
+            read_both(pipes, || Ok(running.try_wait()?.is_some()))?
+        }
+        _ => Written::default(),
+    };
+    let status = running.wait()?;
+    Ok(Ran { status, written })
+}
+
+/// The same, to the end of its output.
+#[cfg(not(target_os = "linux"))]
+fn output(running: Running) -> io::Result<Ran> {
+    let output = running.output()?;
+    let written = Written {
+        stdout: output.stdout,
+        stderr: output.stderr,
+        leaks: None,
+    };
+    Ok(Ran {
+        status: output.status,
+        written,
+    })
 }
 
 /// What came of a test.
-fn outcome(output: &Output, real: Duration, understood: Understood) -> Outcome {
+fn outcome(ran: Ran, real: Duration, understood: Understood) -> Outcome {
     let Understood {
         time,
         trace,
@@ -170,8 +215,8 @@ fn outcome(output: &Output, real: Duration, understood: Understood) -> Outcome {
     } = understood;
     let verdict = match hang {
         Some(hang) => Verdict::Hung(hang),
-        None if output.status.success() => Verdict::Passed,
-        None => Verdict::Failed(described(output.status)),
+        None if ran.status.success() => Verdict::Passed,
+        None => Verdict::Failed(described(ran.status)),
     };
     Outcome {
         verdict,
@@ -181,8 +226,9 @@ fn outcome(output: &Output, real: Duration, understood: Understood) -> Outcome {
         trace,
         scheduled,
         explored: None,
-        stdout: String::from_utf8_lossy(&output.stdout).into_owned(),
-        stderr: String::from_utf8_lossy(&output.stderr).into_owned(),
+        leaks: ran.written.leaks,
+        stdout: String::from_utf8_lossy(&ran.written.stdout).into_owned(),
+        stderr: String::from_utf8_lossy(&ran.written.stderr).into_owned(),
     }
 }
 

@@ -27,6 +27,7 @@ pub(super) fn test(test: &Test<'_>, outcome: &Outcome) -> Value {
         "not_exact": not_exact_in_full(&outcome.exactness),
         "trace": outcome.trace,
         "suspended": threads,
+        "leaks": outcome.leaks,
         "stdout": outcome.stdout,
         "stderr": outcome.stderr,
     });

@@ -7,6 +7,7 @@ use super::args::Request;
 use super::build::Binary;
 use super::execute::native;
 use crate::exit::{Stop, error};
+use crate::run::interrupt::{self, Group, Running};
 
 /// A test of a binary, or a binary without a harness as a whole.
 #[derive(Debug, Clone)]
@@ -67,8 +68,10 @@ fn names(binary: &Binary, request: &Request, more: &[&str]) -> Stop<Vec<String>>
         .args(["--list", "--format", "terse"])
         .args(more)
         .stdin(Stdio::null())
+        .stdout(Stdio::piped())
         .stderr(Stdio::inherit());
-    let output = command.output().map_err(|failure| {
+    let started = interrupt::start(&mut command, Group::Ours);
+    let output = started.and_then(Running::output).map_err(|failure| {
         error(format_args!(
             "cannot start {}: {failure}",
             binary.path.display()

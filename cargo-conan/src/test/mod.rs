@@ -18,6 +18,7 @@ mod original;
 #[cfg(not(target_os = "linux"))]
 #[path = "no_original.rs"]
 mod original;
+mod output;
 mod queue;
 mod random;
 mod replay;

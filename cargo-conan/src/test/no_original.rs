@@ -1,8 +1,8 @@
 //! Where the engine does not run, no test is a copy.
 
 use std::io;
-use std::process::Output;
 
+use super::execute::Ran;
 use super::library::{Library, Settings};
 use super::list::Test;
 
@@ -21,7 +21,7 @@ impl Originals {
 }
 
 impl Original {
-    pub(super) fn copy(&mut self, _: &str, _: &Settings) -> io::Result<Option<Output>> {
+    pub(super) fn copy(&mut self, _: &str, _: &Settings) -> io::Result<Option<Ran>> {
         match *self {}
     }
 }

@@ -1,22 +1,22 @@
 //! Tests as copies of a process that has loaded their binary already: to load it
 //! takes longer than most tests. The kernel's `original` has the other side.
 
-use std::io::{self, BufRead, BufReader, PipeReader, PipeWriter, Read, Write};
+use std::io::{self, BufRead, BufReader, PipeReader, PipeWriter, Write};
 use std::os::fd::{AsFd, AsRawFd};
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::process::ExitStatusExt;
 use std::path::PathBuf;
-use std::process::{self, ChildStdin, ChildStdout, ExitStatus, Output, Stdio};
+use std::process::{self, ChildStdin, ChildStdout, ExitStatus, Stdio};
 use std::str::FromStr;
 
 use conan_preload::ORIGINAL;
-use nix::errno::Errno;
 use nix::fcntl::{FcntlArg, fcntl};
-use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
+use nix::poll::{PollFd, PollFlags, poll};
 
-use super::execute::native;
+use super::execute::{Ran, native};
 use super::library::{Library, Settings};
 use super::list::Test;
+use super::output::read_both;
 use super::random::at_fixed_addresses;
 use crate::run::interrupt::{self, Group, Running};
 
@@ -96,7 +96,7 @@ impl Original {
     }
 
     /// Runs a test in a copy; nothing if none can be made.
-    pub(super) fn copy(&mut self, name: &str, settings: &Settings) -> io::Result<Option<Output>> {
+    pub(super) fn copy(&mut self, name: &str, settings: &Settings) -> io::Result<Option<Ran>> {
         let (stdout, stdout_writer) = roomy_pipe()?;
         let (stderr, stderr_writer) = roomy_pipe()?;
         let request = request(name, [&stdout_writer, &stderr_writer], settings);
@@ -108,7 +108,7 @@ impl Original {
         };
         // The copy has opened them.
         drop((stdout_writer, stderr_writer));
-        let output = self.output(&[stdout, stderr]);
+        let output = self.output([stdout, stderr]);
         drop(copy);
         if output.is_err() {
             // Nobody knows what it would say next.
@@ -118,19 +118,24 @@ impl Original {
     }
 
     /// What a copy leaves that was started.
-    fn output(&mut self, pipes: &[PipeReader; 2]) -> io::Result<Output> {
-        if self.replies.buffer().is_empty() {
-            let replies = self.replies.get_ref().as_fd();
-            let mut asked = [PollFd::new(replies, PollFlags::POLLIN)];
-            let _ = poll(&mut asked, DEAF_MS);
-        }
-        let [stdout, stderr] = read_both(pipes)?;
+    fn output(&mut self, pipes: [PipeReader; 2]) -> io::Result<Ran> {
+        self.has_replied_within(DEAF_MS);
+        let written = read_both(pipes, || Ok(self.has_replied_within(0)))?;
         let status = number(&self.reply()?, "ended")?;
-        Ok(Output {
+        Ok(Ran {
             status: ExitStatus::from_raw(status),
-            stdout,
-            stderr,
+            written,
         })
+    }
+
+    /// True if there is a reply, which may take so many milliseconds.
+    fn has_replied_within(&self, limit_ms: u8) -> bool {
+        if !self.replies.buffer().is_empty() {
+            return true;
+        }
+        let replies = self.replies.get_ref().as_fd();
+        let mut asked = [PollFd::new(replies, PollFlags::POLLIN)];
+        poll(&mut asked, limit_ms).is_ok_and(|ready| ready > 0)
     }
 
     /// The number of the process.
@@ -190,33 +195,4 @@ fn roomy_pipe() -> io::Result<(PipeReader, PipeWriter)> {
     let (reader, writer) = io::pipe()?;
     let _ = fcntl(&writer, FcntlArg::F_SETPIPE_SZ(ROOM));
     Ok((reader, writer))
-}
-
-/// What comes out of both, up to their ends.
-fn read_both(pipes: &[PipeReader; 2]) -> io::Result<[Vec<u8>; 2]> {
-    let mut read = [Vec::new(), Vec::new()];
-    let mut open: Vec<_> = pipes.iter().zip(&mut read).collect();
-    let mut part = vec![0; 1 << 16];
-    while !open.is_empty() {
-        let pipes = open.iter().map(|(pipe, _)| pipe.as_fd());
-        let mut asked: Vec<_> = pipes
-            .map(|pipe| PollFd::new(pipe, PollFlags::POLLIN))
-            .collect();
-        match poll(&mut asked, PollTimeout::NONE) {
-            Ok(_) => {}
-            Err(Errno::EINTR) => continue,
-            Err(failure) => return Err(failure.into()),
-        }
-        let is_ready: Vec<_> = asked.iter().map(|it| it.any() != Some(false)).collect();
-        let mut still = Vec::new();
-        for ((mut pipe, text), is_ready) in open.into_iter().zip(is_ready) {
-            let count = if is_ready { pipe.read(&mut part)? } else { 0 };
-            text.extend_from_slice(&part[..count]);
-            if !is_ready || count > 0 {
-                still.push((pipe, text));
-            }
-        }
-        open = still;
-    }
-    Ok(read)
 }

@@ -314,6 +314,12 @@ fn line(test: &Test<'_>, outcome: &Outcome) -> String {
     if let Some(why) = not_exact(&outcome.exactness) {
         let _ = write!(text, " ({why})");
     }
+    if let Some(process) = &outcome.leaks {
+        let _ = write!(
+            text,
+            " (leaks: `{process}` lives on and holds its output open)"
+        );
+    }
     text.push('\n');
     text
 }
