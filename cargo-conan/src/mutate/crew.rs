@@ -253,8 +253,8 @@ fn show(
     let verdict = match &built {
         None => Verdict::Unviable,
         Some(driver) => {
-            let unheard = Driver::new(driver, &worker.scratch, &args.clock).unheard();
-            judge(unheard, *limits)?
+            let driver = Driver::new(driver, &worker.scratch, &args.clock).of_mutant();
+            judge(driver.unheard(), *limits)?
         }
     };
     let done = done(task, verdict, start.elapsed());

@@ -114,8 +114,8 @@ impl Worker {
         match self.build_mutant(component, mutated, limits)? {
             None => Ok(Verdict::Unviable),
             Some(driver) => {
-                let driver = Driver::new(&driver, &self.scratch, clock).unheard();
-                judge(driver, *limits)
+                let driver = Driver::new(&driver, &self.scratch, clock).of_mutant();
+                judge(driver.unheard(), *limits)
             }
         }
     }

@@ -1,5 +1,6 @@
 //! Runs the driver and hands on its reports as they come.
 
+use std::env;
 use std::ffi::OsStr;
 use std::fmt::{self, Display, Formatter};
 use std::fs::{self, File};
@@ -175,6 +176,16 @@ impl Driver {
     pub(crate) fn told(mut self, variable: &str, value: impl AsRef<OsStr>) -> Self {
         self.command.env(variable, value);
         self
+    }
+
+    /// The same for a mutant, which may run without an end: it is given up
+    /// sooner than a component, unless the user says how soon.
+    pub(crate) fn of_mutant(self) -> Self {
+        const PATIENCE: &str = "CONAN_PATIENCE";
+        match env::var_os(PATIENCE) {
+            Some(_) => self,
+            None => self.told(PATIENCE, "2"),
+        }
     }
 
     /// The same, beside others of its kind.
