@@ -364,6 +364,7 @@ mod tests {
             trace: None,
             scheduled: None,
             explored: None,
+            leaks: None,
             stdout: String::new(),
             stderr: String::new(),
         };

@@ -42,8 +42,9 @@ pub(crate) use runner::runner;
 
 use crate::cli::Format;
 use crate::exit::{Exit, Stop, error};
+use crate::files;
+use crate::output::has_results;
 use crate::run::interrupt::{self, Group};
-use crate::{files, output};
 
 /// A test that takes longer is mentioned while it runs.
 const SLOW: Duration = Duration::from_secs(10);
@@ -53,7 +54,7 @@ pub(crate) fn test(words: impl IntoIterator<Item = OsString>) -> Stop<()> {
     let request = Request::parse(words)?;
     interrupt::will_report();
     if request.format != Format::Human {
-        output::has_results();
+        has_results();
     }
     if request.extent == Extent::OnlyDoc {
         return doc_tests(&request);
