@@ -40,6 +40,9 @@ impl Aboard {
             let _inside = Inside::enter();
             signals::note_owner();
             handover().board();
+        } else {
+            // It may be long since the last world.
+            handover().attend();
         }
         Self(turn)
     }

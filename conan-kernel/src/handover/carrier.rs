@@ -316,6 +316,10 @@ impl Handover for Carriers {
         Self::owner_gone_on();
     }
 
+    fn attend(&self) {
+        watchdog::attend();
+    }
+
     fn adopt(&self, me: &'static Slot) {
         let carrier = Carrier::here();
         me.carried.context.bind();

@@ -78,6 +78,10 @@ pub(crate) trait Handover: Sync {
     /// that already.
     fn blocks(&self, _slot: &'static Slot, _signals: u64) {}
 
+    /// Another world is open, with the same owner: threads that keep their turn too
+    /// long are noticed from now on.
+    fn attend(&self) {}
+
     /// The owner of the open world, which runs, blocks these signals from now on,
     /// as the system knows already.
     fn owner_blocks(&self, _signals: u64) {}
