@@ -329,7 +329,7 @@ impl Explorer {
         spurious: u32,
     ) -> End<F> {
         let trace = schedule.trace();
-        let shrunk = shrink(program, &failure, &trace, spurious, self.replays);
+        let shrunk = shrink(program, &failure, &trace, spurious, self.replays, is_exact);
         End::Failed(Box::new(Found {
             failure,
             execution,
