@@ -331,7 +331,7 @@ impl Explorer {
         let trace = schedule.trace();
         let token = Token::of(&trace, spurious);
         program.has_failed(&failure, execution, &token);
-        let shrunk = shrink(program, &failure, &trace, spurious, self.replays);
+        let shrunk = shrink(program, &failure, &trace, spurious, self.replays, is_exact);
         End::Failed(Box::new(Found {
             failure,
             execution,

@@ -31,18 +31,23 @@ pub struct Shrunk<F> {
 
 /// Makes a schedule simpler with so many replays at most. Nothing if the same
 /// decisions do not lead to the same failure.
+///
+/// Of an execution that was not exact it is only found out whether it can be had
+/// again: what is left out may have made no difference by chance. And where a
+/// thread computes without an end, each replay takes seconds.
 pub(crate) fn shrink<F>(
     program: &dyn Program<Failure = F>,
     failure: &F,
     trace: &Trace,
     spurious: u32,
     replays: u64,
+    is_exact: bool,
 ) -> Option<Shrunk<F>> {
     let mut shrinking = Shrinking {
         program,
         like: failure,
         spurious,
-        left: replays,
+        left: if is_exact { replays } else { replays.min(1) },
         replays: 0,
         decisions: MOST_DECISIONS,
         best: None,

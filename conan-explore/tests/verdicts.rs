@@ -2,6 +2,7 @@
 
 mod common;
 
+use std::cell::Cell;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Condvar, Mutex, OnceLock, RwLock, mpsc};
 use std::time::Duration;
@@ -9,8 +10,8 @@ use std::{panic, thread};
 
 use common::{find, passes, programs};
 use conan_explore::{
-    Bound, Dfs, End, Explorer, Failure, Fixed, Outcome, Random, Stage, Suspended, Threads, Waits,
-    Why, replay,
+    Bound, Dfs, End, Explorer, Failure, Fixed, Outcome, Program, Random, Schedule, Stage,
+    Suspended, Threads, Verdict, Waits, Why, replay,
 };
 use conan_kernel::point;
 
@@ -569,4 +570,34 @@ fn decisions_after_a_panic_are_part_of_a_token_that_was_given_out_before() {
         Outcome::Failed(Failure::Panicked(_))
     ));
     assert!(replayed.fits);
+}
+
+/// A program that fails at once, and what it does is not exact.
+struct Unseen(Cell<u32>);
+
+impl Program for Unseen {
+    type Failure = ();
+
+    fn execute(&self, _: Schedule) -> Verdict<()> {
+        self.0.set(self.0.get() + 1);
+        Verdict {
+            outcome: Outcome::Failed(()),
+            is_exact: false,
+        }
+    }
+
+    fn are_alike(&self, (): &(), (): &()) -> bool {
+        true
+    }
+}
+
+#[test]
+fn a_failure_that_is_not_exact_is_replayed_once_and_not_made_simpler() {
+    let program = Unseen(Cell::new(0));
+    let exploration = Explorer::new(Fixed).explore(&program);
+    let End::Failed(found) = exploration.end else {
+        panic!("it fails")
+    };
+    assert_eq!(found.shrunk.expect("it can be had again").replays, 1);
+    assert_eq!(program.0.get(), 2);
 }

@@ -16,7 +16,7 @@ use crate::raw;
 use crate::schedule::Strategy;
 use crate::signals::Alarm;
 use crate::thread::{Blocked, Cause, Inexact, Phase, Reason, Thread, ThreadId, Wake, WakeCall};
-use crate::watchdog::OFTEN;
+use crate::watchdog::{ALONE_NS, OFTEN};
 
 /// Queues are kept though nobody is in them, unless there are more.
 const KEPT_QUEUES: usize = 64;
@@ -37,6 +37,9 @@ pub(crate) struct State {
     /// The static variables as the last world that left threads behind had them
     /// at its end.
     pub(crate) statics: Statics,
+    /// For so many nanoseconds a thread of the open world may compute where it
+    /// is alone.
+    pub(crate) alone_ns: u64,
     /// True if the system has refused to start a thread for the open world.
     pub(crate) was_refused: bool,
     /// Threads of closed worlds that have ended: their places are used again.
@@ -111,6 +114,7 @@ static STATE: Lock<State> = Lock::new(State {
     threads: Vec::new(),
     left_behind: 0,
     statics: Statics::new(),
+    alone_ns: ALONE_NS,
     was_refused: false,
     free: BTreeSet::new(),
     resting: Vec::new(),

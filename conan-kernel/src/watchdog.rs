@@ -22,7 +22,7 @@ const BLOCKED_LOOKS: u32 = 2;
 const LOCKED_LOOKS: u32 = 50;
 /// Nanoseconds on a processor before a running one is, while others are ready.
 /// Not real time: on a busy machine a thread waits long for its processor.
-const BUSY_NS: u64 = 100_000_000;
+pub(crate) const BUSY_NS: u64 = 100_000_000;
 /// The same in a process that polls, as is known already: it would do nothing
 /// else for most of its time.
 const BUSY_AGAIN_NS: u64 = 2_000_000;
@@ -33,7 +33,7 @@ pub(crate) const OFTEN: usize = 10;
 const BUSY_OFTEN_NS: u64 = 300_000;
 const PERIOD_OFTEN_NS: u64 = 150_000;
 /// The same while nobody else is.
-const ALONE_NS: u64 = 2_000_000_000;
+pub(crate) const ALONE_NS: u64 = 2_000_000_000;
 
 /// 1 while the thread below looks.
 static AWAKE: AtomicU32 = AtomicU32::new(0);
@@ -137,7 +137,7 @@ impl Watchdog {
                 (true, true) => BUSY_AGAIN_NS,
                 _ => BUSY_NS,
             };
-            used >= if alone { ALONE_NS } else { busy }
+            used >= if alone { state.alone_ns } else { busy }
         } else {
             let lock = futex_of(number);
             if lock == Some(state::lock_address()) {

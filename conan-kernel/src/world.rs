@@ -21,7 +21,7 @@ use crate::state::{self, BELL, SWITCHES};
 use crate::thread::{Blocked, Cause, Inexact, Phase, Reason, ThreadId, ThreadInfo, Wake, WakeCall};
 use crate::time::{self, CLOCK_MONOTONIC};
 use crate::turn;
-use crate::watchdog::{self, PERIOD_NS};
+use crate::watchdog::{self, ALONE_NS, BUSY_NS, PERIOD_NS};
 
 /// How many periods the owner waits for threads that have left its hands and
 /// use no processor.
@@ -233,6 +233,14 @@ impl World {
     pub fn limit_steps(&mut self, limit: u64) {
         let _inside = Inside::enter();
         state::lock().deciding.limit = limit;
+    }
+
+    /// A thread of this world is going to compute or poll for long: it is known
+    /// from an earlier world. So it is let go as soon where it is alone as where
+    /// others are ready.
+    pub fn expect_busy(&mut self) {
+        let _inside = Inside::enter();
+        state::lock().alone_ns = BUSY_NS;
     }
 
     /// How many steps there have been.
@@ -599,6 +607,7 @@ impl state::State {
         signals::forget_outside();
         self.forget_wake_calls();
         self.at_statics.clear();
+        self.alone_ns = ALONE_NS;
         self.was_refused = false;
         self.woke_outside = None;
     }

@@ -21,6 +21,8 @@ pub(crate) struct Scheduled {
     pub(crate) schedule: Schedule,
     /// So many steps at most.
     pub(crate) limit: u64,
+    /// True if threads are known to compute or poll for long.
+    pub(crate) is_busy: bool,
     /// Where the steps are noted, if somebody wants to read them.
     pub(crate) steps: Option<Arc<Steps>>,
 }
@@ -40,6 +42,9 @@ impl Engine for Scheduled {
             }
         };
         session.world.limit_steps(self.limit);
+        if self.is_busy {
+            session.world.expect_busy();
+        }
         Box::new(ScheduledSession {
             session,
             steps: self.steps.clone(),

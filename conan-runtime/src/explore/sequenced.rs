@@ -45,6 +45,10 @@ pub(super) struct Sequenced {
     has_moved: Cell<bool>,
     /// Test cases of the first execution.
     test_cases: Cell<u64>,
+    /// True if an execution was not exact: others will not be, either.
+    is_busy: Cell<bool>,
+    /// True if a thread that is left behind in this process may still compute.
+    still_computes: Cell<bool>,
     /// The hot spots of `#sometimes` that were reached.
     reached: RefCell<BTreeSet<&'static str>>,
 }
@@ -91,6 +95,8 @@ impl Sequenced {
             disturbed: Cell::new(0),
             has_moved: Cell::new(false),
             test_cases: Cell::new(0),
+            is_busy: Cell::new(false),
+            still_computes: Cell::new(false),
             reached: RefCell::default(),
         }
     }
@@ -137,13 +143,16 @@ impl Sequenced {
         if self.test_cases.get() == 0 {
             self.test_cases.set(executed.report.totals.test_cases);
         }
+        if !executed.report.inexact.is_empty() {
+            self.is_busy.set(true);
+        }
         self.reached.borrow_mut().extend(&executed.report.reached);
         Ok(executed)
     }
 
     fn believed(&self, schedule: &Schedule, notes: bool) -> Result<Executed, String> {
         let is_full = conan_kernel::left_behind() as u64 >= room();
-        if is_full || self.disturbed.get() > 0 {
+        if is_full || self.still_computes.get() || self.disturbed.get() > 0 {
             match self.new_process() {
                 Ok(process) => {
                     self.has_moved.set(is_full || self.has_moved.get());
@@ -156,7 +165,10 @@ impl Sequenced {
             }
         }
         let before = Before::of(self.sequence.name);
-        let mut executed = self.here(schedule.clone(), notes);
+        let mut executed = self.here(schedule.clone(), notes, self.is_busy.get());
+        if executed.report.abandoned > 0 && !executed.report.inexact.is_empty() {
+            self.still_computes.set(true);
+        }
         if !before.was_used() || !executed.is_doubtful() {
             return Ok(executed);
         }
@@ -174,11 +186,12 @@ impl Sequenced {
     }
 
     /// In this process.
-    fn here(&self, schedule: Schedule, notes: bool) -> Executed {
+    fn here(&self, schedule: Schedule, notes: bool, is_busy: bool) -> Executed {
         let steps = notes.then(Arc::<Steps>::default);
         let engine = Scheduled {
             schedule,
             limit: self.steps,
+            is_busy,
             steps: steps.clone(),
         };
         let report = run_on(self.script, self.sequence, &engine, self.ticktime);
@@ -245,6 +258,7 @@ impl Sequenced {
                 learned: learned(),
                 notes,
                 has_more: schedule.has_more(),
+                is_busy: self.is_busy.get(),
             },
         };
         let answer = process.execute(&request, Some(schedule.clone()))?;
@@ -419,12 +433,13 @@ impl Replayer {
         schedule: Schedule,
         executions: u64,
         notes: bool,
+        is_busy: bool,
     ) -> (Report, Option<Outline>) {
         if self.learned != Some(executions) {
             learn_from(&self.program, executions);
             self.learned = Some(executions);
         }
-        let executed = self.program.here(schedule, notes);
+        let executed = self.program.here(schedule, notes, is_busy);
         (executed.report, executed.steps)
     }
 }

@@ -44,6 +44,8 @@ pub(crate) enum Way {
         notes: bool,
         /// True if it is known already how it is to begin.
         has_more: bool,
+        /// True if threads are known to compute or poll for long.
+        is_busy: bool,
     },
 }
 
@@ -57,7 +59,8 @@ impl Request {
                 learned,
                 notes,
                 has_more,
-            } => json!([steps, spurious, learned, notes, has_more]),
+                is_busy,
+            } => json!([steps, spurious, learned, notes, has_more, is_busy]),
         };
         json!({
             "script": self.script.path,
@@ -89,6 +92,7 @@ impl Request {
                     learned: way[2].as_u64()?,
                     notes: way[3].as_bool()?,
                     has_more: way[4].as_bool()?,
+                    is_busy: way[5].as_bool()?,
                 },
             },
         })

@@ -44,11 +44,12 @@ fn serve(scripts: &[&'static Script], connection: &Connection) {
                 learned,
                 notes,
                 has_more,
+                is_busy,
             } => {
                 let known = replayer.take().filter(|it| it.is_for(&request, steps));
                 let mut known = known.unwrap_or_else(|| Replayer::new(&request, steps));
                 let schedule = Schedule::new(Asking::new(connection, has_more), spurious);
-                let (report, steps) = known.execute(schedule, learned, notes);
+                let (report, steps) = known.execute(schedule, learned, notes, is_busy);
                 replayer = Some(known);
                 let steps = steps.unwrap_or_default();
                 Some(Answer::to_json(&report, &steps, left()))

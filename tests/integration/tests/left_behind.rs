@@ -247,6 +247,20 @@ impl Pool {
 }
 ";
 
+/// Never comes to a scheduling point.
+const COMPUTES: &str = "\
+#[derive(Default)]
+pub struct Computes;
+
+impl Computes {
+    pub fn for_ever(&self) {
+        loop {
+            std::hint::spin_loop();
+        }
+    }
+}
+";
+
 fn pools(name: &str, call: &str) -> Scratch {
     let scratch = Scratch::new(name);
     scratch.write("src/lib.rs", POOL);
@@ -300,4 +314,18 @@ fn a_test_that_hangs_with_the_output_ends_the_process_and_says_so() {
     ran.exits_with(101)
         .says("liveness error at tick 1, thread a")
         .says("error: a thread that `keeps_output` has left suspended holds the lock of standard output");
+}
+
+#[test]
+fn a_thread_that_computes_for_ever_ends_an_exploration_before_long() {
+    let scratch = Scratch::new("computes");
+    scratch.write("src/lib.rs", COMPUTES);
+    let top = "#cut c Computes::default()\n\n#top\n    use CRATE::Computes;\n#end\n";
+    let text = top.to_owned() + &sequence("computes", "#excMonitor c.for_ever(); #end");
+    scratch.script("scripts/computes.conan", &text);
+    // Each execution of this takes seconds: three hundred would take too long.
+    conan(&scratch, &["explore", "-n", "50", "scripts/computes.conan"])
+        .exits_with(1)
+        .prints("FAILED in execution 1")
+        .prints("a thread computed or polled for long without blocking or yielding");
 }
