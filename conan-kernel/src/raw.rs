@@ -72,10 +72,7 @@ mod number {
     pub(crate) const GETRUSAGE: isize = 165;
     pub(crate) const PRCTL: isize = 167;
     pub(crate) const GETPPID: isize = 173;
-    pub(crate) const CLONE: isize = 220;
-    pub(crate) const WAIT4: isize = 260;
     pub(crate) const WRITE: isize = 64;
-    pub(crate) const EXIT_GROUP: isize = 94;
     /// Where the mode is in what `FSTAT` writes, in bytes.
     pub(crate) const MODE: usize = 16;
 }

@@ -80,10 +80,9 @@ impl Display for Begun {
 /// and what of `missing` sequences had not been done, in words.
 pub(crate) fn broken_off(how: &str, begun: Option<&Begun>, missing: usize, done: &str) -> String {
     match begun {
-        Some(begun) => format!(
-            "the driver ended ({how}) in {begun}, before {missing} of the sequences {done}; \
-             a thread aborted the process or exited it"
-        ),
+        Some(begun) => {
+            format!("the driver ended ({how}) in {begun}, before {missing} of the sequences {done}")
+        }
         None => format!(
             "the driver ended ({how}) before {missing} of the sequences {done}, \
              while none of them ran"

@@ -10,6 +10,10 @@
 //! The handler may find any lock held, the allocator's too: it takes none that it
 //! could wait for, and allocates nothing.
 
+#[cfg_attr(
+    not(target_arch = "x86_64"),
+    allow(dead_code, reason = "frames are taken on x86-64 only")
+)]
 mod frames;
 mod text;
 #[cfg(target_arch = "x86_64")]

@@ -29,11 +29,12 @@ mod waits;
 
 pub(crate) use actions::may_come;
 pub(crate) use alarms::Alarm;
-pub(crate) use handlers::{
-    Action, ON_ITS_STACK, ONCE, WITH_CONTEXT, let_be, present, sigaction as real_sigaction,
-};
 #[cfg(target_arch = "x86_64")]
-pub(crate) use handlers::{NOT_BLOCKED, RESTART, handle};
+pub(crate) use handlers::NOT_BLOCKED;
+pub(crate) use handlers::{
+    Action, ON_ITS_STACK, ONCE, RESTART, WITH_CONTEXT, handle, let_be, present,
+    sigaction as real_sigaction,
+};
 pub(crate) use info::Info as RawInfo;
 #[cfg(target_arch = "x86_64")]
 pub(crate) use masks::change;

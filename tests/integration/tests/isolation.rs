@@ -336,7 +336,7 @@ fn a_component_that_ends_the_process_makes_the_run_fail_and_say_so() {
         .says("in the sequence `last` (tests/scripts/ending.conan:9), before 2 of the sequences were explored");
 }
 
-#[cfg(target_os = "linux")]
+#[cfg(all(target_os = "linux", target_arch = "x86_64"))]
 #[test]
 fn a_component_that_crashes_says_why_and_where() {
     let scratch = Scratch::new("crashes");
@@ -360,6 +360,16 @@ fn a_component_that_crashes_says_why_and_where() {
         }
         ran.says("while the sequence `last`");
     }
+    // A signal that a component raises is not lost, and its handlers are called.
+    for clock in ["virtual", "wall"] {
+        run("CRATE::send(15);", clock)
+            .says("signal: 15 (SIGTERM)")
+            .says("in the sequence `last`");
+        let script = second_runs("#valueCheck CRATE::handles() # true #end");
+        scratch.script(path, &script);
+        let ran = scratch.conan().args(["run", "--clock", clock, path]).ran();
+        ran.exits_with(0);
+    }
     let ran = run("CRATE::overflow(1);", "virtual");
     ran.says(" has overflowed its stack")
         .says(" at line 12 of the script, while the sequence `last`")
@@ -375,7 +385,7 @@ fn a_component_that_crashes_says_why_and_where() {
 }
 
 /// Components that end their process.
-#[cfg(target_os = "linux")]
+#[cfg(all(target_os = "linux", target_arch = "x86_64"))]
 const CRASHING: &str = r#"pub struct PanicsWhenDropped;
 impl Drop for PanicsWhenDropped {
     fn drop(&mut self) { panic!("the second"); }
@@ -387,6 +397,22 @@ pub fn panic_twice() {
 pub fn overflow(depth: u64) -> u64 {
     let frame = std::hint::black_box([depth; 50]);
     if depth == u64::MAX { 0 } else { overflow(depth + 1) + frame[7] }
+}
+unsafe extern "C" {
+    fn raise(signal: i32) -> i32;
+    fn signal(signal: i32, handler: usize) -> usize;
+}
+pub fn send(signal: i32) {
+    unsafe { raise(signal) };
+}
+static IS_HANDLED: std::sync::atomic::AtomicBool = std::sync::atomic::AtomicBool::new(false);
+extern "C" fn handle(_: i32) {
+    IS_HANDLED.store(true, std::sync::atomic::Ordering::Relaxed);
+}
+pub fn handles() -> bool {
+    unsafe { signal(10, handle as *const () as usize) };
+    send(10);
+    IS_HANDLED.load(std::sync::atomic::Ordering::Relaxed)
 }
 "#;
 

@@ -102,16 +102,18 @@ fn tests_behave_as_natively() {
     assert!(prints["stdout"].to_string().contains("to standard output"));
     assert!(prints["stderr"].to_string().contains("to standard error"));
     let overflows = result(&tests, "overflows_its_stack");
-    for text in [
-        "has overflowed its stack",
-        "SIGABRT in thread",
-        " in manners::",
-    ] {
+    let says = |text: &str| {
         let stderr = overflows["stderr"].to_string();
         assert!(stderr.contains(text), "no {text:?} in {overflows:#}");
+    };
+    says("has overflowed its stack");
+    says("SIGABRT in thread");
+    // Frames are taken, and the account is left, on this processor only.
+    if cfg!(target_arch = "x86_64") {
+        says(" in manners::");
+        assert_eq!(overflows["exact"], true, "{overflows:#}");
+        assert!(overflows["virtual_ns"].is_u64(), "{overflows:#}");
     }
-    assert_eq!(overflows["exact"], true, "{overflows:#}");
-    assert!(overflows["virtual_ns"].is_u64(), "{overflows:#}");
 
     let words = ["test", "--no-fail-fast", "--junit", "report.xml"];
     let ran = scratch

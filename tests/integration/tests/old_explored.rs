@@ -144,8 +144,15 @@ fn what_is_wrong_in_some_orders_is_found_and_replayed() {
             let test = result(&tests, name);
             assert_ne!(test["verdict"], "passed", "{strategy}: {test:#}");
             assert_eq!(test["execution"], test["executions"], "{test:#}");
-            let token = test["token"].as_str();
-            let token = token.unwrap_or_else(|| panic!("{strategy}: no token in {test:#}"));
+            let Some(token) = test["token"].as_str() else {
+                // What went before is part of what `history` decides, and where no
+                // copy of it is made, a process that aborts leaves nothing.
+                let is_known = cfg!(not(target_arch = "x86_64"))
+                    && strategy == "history"
+                    && name == "an_abort_in_some_orders";
+                assert!(is_known, "{strategy}: {test:#}");
+                continue;
+            };
             let full = format!("tests::{name}");
             let ran = json(&scratch, &["--replay", token, &full]);
             let (again, _) = results(&ran);
