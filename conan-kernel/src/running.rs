@@ -8,7 +8,7 @@ use crate::handover::handover;
 use crate::me::Inside;
 use crate::raw;
 use crate::state::{self, BELL, State};
-use crate::thread::{Phase, Thread};
+use crate::thread::{Phase, Thread, ThreadId};
 use crate::watchdog::{PERIOD_NS, is_running, time_used};
 use crate::world::World;
 
@@ -61,6 +61,12 @@ impl Progress {
 }
 
 impl World {
+    /// What a thread does, if it is neither blocked nor at its end.
+    pub fn running(&self, id: ThreadId) -> Option<Running> {
+        let _inside = Inside::enter();
+        running(state::lock().thread(id))
+    }
+
     /// Waits until one of the threads that have left the engine's hands comes
     /// back. False if there is none, or if they have used up the patience.
     pub fn await_running(&mut self, patience: &mut Patience) -> bool {

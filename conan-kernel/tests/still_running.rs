@@ -15,7 +15,9 @@ use conan_kernel::{Patience, Running, ThreadId, World};
 fn running(world: &World, id: ThreadId) -> Option<Running> {
     let threads = world.threads();
     let info = threads.iter().find(|info| info.id == id);
-    info.expect("the thread is of this world").running
+    let running = info.expect("the thread is of this world").running;
+    assert_eq!(running, world.running(id));
+    running
 }
 
 #[test]

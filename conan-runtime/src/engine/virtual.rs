@@ -130,9 +130,7 @@ impl Session for VirtualSession {
 
     fn is_running(&self, thread: usize) -> bool {
         let id = self.threads.get(thread);
-        let threads = self.world.threads();
-        let mut threads = threads.iter().filter(|info| Some(&info.id) == id);
-        threads.any(|info| info.running.is_some())
+        id.is_some_and(|&id| self.world.running(id).is_some())
     }
 
     fn suspension(&mut self, thread: usize) -> Suspension {
