@@ -13,7 +13,7 @@ use conan_explore::{
     Bound, Dfs, End, Explorer, Failure, Fixed, Outcome, Program, Random, Schedule, Stage,
     Suspended, Threads, Verdict, Waits, Why, replay,
 };
-use conan_kernel::point;
+use conan_kernel::{Choice, Kind, Point, Step, Strategy, point};
 
 /// The failure of the default schedule.
 #[track_caller]
@@ -578,8 +578,22 @@ struct Unseen(Cell<u32>);
 impl Program for Unseen {
     type Failure = ();
 
-    fn execute(&self, _: Schedule) -> Verdict<()> {
+    fn execute(&self, mut schedule: Schedule) -> Verdict<()> {
         self.0.set(self.0.get() + 1);
+        let options = [0, 1].map(|thread| Choice {
+            thread,
+            position: 0,
+            step: Step::Point,
+        });
+        let point = Point {
+            kind: Kind::Next,
+            previous: None,
+            interrupts: false,
+            options: &options,
+        };
+        for _ in 0..20 {
+            schedule.decide(&point);
+        }
         Verdict {
             outcome: Outcome::Failed(()),
             is_exact: false,
@@ -594,10 +608,14 @@ impl Program for Unseen {
 #[test]
 fn a_failure_that_is_not_exact_is_replayed_once_and_not_made_simpler() {
     let program = Unseen(Cell::new(0));
-    let exploration = Explorer::new(Fixed).explore(&program);
+    let exploration = Explorer::new(Random::new(1)).explore(&program);
     let End::Failed(found) = exploration.end else {
         panic!("it fails")
     };
+    assert!(
+        found.trace.deviations() > 0,
+        "there is something to leave out"
+    );
     assert_eq!(found.shrunk.expect("it can be had again").replays, 1);
     assert_eq!(program.0.get(), 2);
 }
