@@ -124,7 +124,7 @@ pub(crate) fn run_on(
         sequence,
         session,
         scope,
-        patience: Patience::of(script.path, sequence.name),
+        patience: Patience::of(script.path, sequence.name, engine.is_exploring()),
         events: sender,
     };
     runner.run();

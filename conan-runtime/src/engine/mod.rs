@@ -32,6 +32,11 @@ pub trait Engine: Send + Sync {
     /// The name, as `--clock` and `CONAN_CLOCK` spell it.
     fn name(&self) -> &'static str;
 
+    /// True if it makes one execution of many.
+    fn is_exploring(&self) -> bool {
+        false
+    }
+
     /// Begins a sequence whose ticks have this length.
     fn open(&self, ticktime: Duration) -> Box<dyn Session>;
 }

@@ -11,6 +11,9 @@ const PATIENCE: &str = "CONAN_PATIENCE";
 /// The processor time that they get, unless something else is asked for.
 const DEFAULT: Duration = Duration::from_secs(60);
 
+/// The same for an execution of an exploration, which has many.
+const DEFAULT_OF_EXECUTION: Duration = Duration::from_secs(5);
+
 /// The real time that a system call gets which the engine does not emulate, and
 /// in which no processor is used.
 const CALL: Duration = Duration::from_secs(10);
@@ -32,11 +35,16 @@ pub struct Patience {
 }
 
 impl Patience {
-    /// What a sequence of a script gets.
-    pub(crate) fn of(script: &'static str, sequence: &'static str) -> Self {
+    /// What a sequence of a script gets; less if it is explored.
+    pub(crate) fn of(script: &'static str, sequence: &'static str, is_explored: bool) -> Self {
         let asked = env::var(PATIENCE).ok().and_then(|text| text.parse().ok());
+        let default = if is_explored {
+            DEFAULT_OF_EXECUTION
+        } else {
+            DEFAULT
+        };
         let full = Self {
-            processor: asked.map_or(DEFAULT, Duration::from_secs),
+            processor: asked.map_or(default, Duration::from_secs),
             call: CALL,
         };
         let in_vain = IN_VAIN.lock().unwrap_or_else(PoisonError::into_inner);

@@ -32,6 +32,10 @@ impl Engine for Scheduled {
         "virtual"
     }
 
+    fn is_exploring(&self) -> bool {
+        true
+    }
+
     fn open(&self, ticktime: Duration) -> Box<dyn Session> {
         let schedule = self.schedule.clone();
         let mut session = match &self.steps {
