@@ -17,8 +17,9 @@ const EXECUTIONS: u64 = 1000;
 /// Replays for making a schedule simpler, if nothing else is said.
 const REPLAYS: u64 = 300;
 
-/// Threads that executions leave behind stay until the process ends, whoever
-/// started them, and the system does not let a process have any number.
+/// The number of threads left behind at which an exploration ends. Such threads,
+/// the component's own among them, stay until the process ends, and the system
+/// limits the number of threads.
 const MOST_LEFT_BEHIND: usize = 10_000;
 
 /// Explores the schedules of programs.

@@ -81,8 +81,8 @@ pub(crate) fn learn<F>(program: &dyn Program<Failure = F>) {
     learn_from(program, u64::MAX);
 }
 
-/// Learns where threads meet from so many executions at most. Another process
-/// has [learned](learned) from as many.
+/// Learns where threads meet, from at most this number of executions: the number
+/// that another process has [learned](learned) from.
 pub fn learn_from<F>(program: &dyn Program<Failure = F>, executions: u64) {
     let Some(mut learning) = Learning::begin() else {
         return;

@@ -120,7 +120,7 @@ fn remember(info: &PanicHookInfo<'_>) -> bool {
             location: info.location().map(ToString::to_string),
             has_escaped: false,
         });
-        // Whoever catches it, it counts.
+        // It counts even if the component catches it.
         if is_component() && !panics.ignores_component {
             has_failed();
         }

@@ -23,8 +23,8 @@ struct Deciding {
 }
 
 impl Schedule {
-    /// What this search decides, with so many waits in an execution that may
-    /// end for no reason.
+    /// What this search decides. In each execution, `spurious` waits may end
+    /// for no reason.
     pub fn new(search: impl Search + 'static, spurious: u32) -> Self {
         Self(Arc::new(Mutex::new(Deciding {
             search: Box::new(search),

@@ -26,7 +26,7 @@ pub fn connection_to_parent(parent: u32) -> io::Result<OwnedFd> {
     SignalMask::of(0).restore();
     let connection = io::stdin().as_fd().try_clone_to_owned()?;
     let nothing = File::open("/dev/null")?;
-    // SAFETY: both are descriptors, and nobody owns 0 but the whole process.
+    // SAFETY: both are descriptors, and no value of the process owns descriptor 0.
     if unsafe { dup2(nothing.as_raw_fd(), 0) } == -1 {
         return Err(io::Error::last_os_error());
     }

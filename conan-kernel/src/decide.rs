@@ -116,10 +116,10 @@ impl Deciding {
     }
 }
 
-/// After a failure, so many steps and as many as there have been before it are
-/// left to the other threads, to come to their ends: one that does is used
-/// again, and holds nothing any more. One that waits for the thread that has
-/// failed would only spin.
+/// After a failure, the other threads may take as many steps as there were before
+/// it, plus this number. A thread that ends meanwhile is used again, and holds
+/// nothing any more. A thread that waits for the one that has failed would only
+/// spin.
 const STEPS_TO_END: u64 = 100;
 
 /// How a thread has come to where it is.

@@ -45,7 +45,7 @@ impl<T> Lock<T> {
         Guard { lock: self }
     }
 
-    /// The same, if nobody holds it.
+    /// Takes the lock if no thread holds it.
     pub(crate) fn try_lock(&self) -> Option<Guard<'_, T>> {
         let free = self
             .word

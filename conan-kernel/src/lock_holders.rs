@@ -21,7 +21,7 @@ use crate::stack::{self, Frame};
 /// How much of a stack is cleared before it is used again, in bytes.
 const CLEARED: usize = 8 * 1024;
 
-/// The data that a lock protects begins so many bytes after the lock.
+/// How many bytes after a lock the data that it protects can begin.
 const DATA: RangeInclusive<usize> = 8..=64;
 
 /// True once a stack was searched.

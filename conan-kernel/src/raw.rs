@@ -548,7 +548,8 @@ pub(crate) fn is_process(process: u32) -> bool {
 #[cfg(target_arch = "x86_64")]
 pub(crate) fn copy_process() -> i32 {
     // SAFETY: all memory is copied. The copy has locks that are held by threads which
-    // it has not, and whoever asks for one knows that.
+    // it has not. A copy that waits for one of them hangs; the process that made it
+    // ends it after a time.
     unsafe { syscall(number::CLONE, [0; 6]) as i32 }
 }
 

@@ -37,8 +37,8 @@ pub(crate) struct State {
     /// The static variables as the last world that left threads behind had them
     /// at its end.
     pub(crate) statics: Statics,
-    /// For so many nanoseconds a thread of the open world may compute where it
-    /// is alone.
+    /// How many nanoseconds a thread of the open world may compute where no other
+    /// thread is ready.
     pub(crate) alone_ns: u64,
     /// True if the system has refused to start a thread for the open world.
     pub(crate) was_refused: bool,
@@ -178,7 +178,7 @@ pub(crate) fn lock() -> Guard<'static, State> {
     STATE.lock()
 }
 
-/// The same, if nobody holds the lock.
+/// Takes the lock of the state if no thread holds it.
 pub(crate) fn try_lock() -> Option<Guard<'static, State>> {
     STATE.try_lock()
 }

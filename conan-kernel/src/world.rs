@@ -411,8 +411,8 @@ impl World {
         threads.all(|thread| thread.phase == Phase::Finished)
     }
 
-    /// How many threads of this world have not ended: so many it would leave
-    /// behind now.
+    /// How many threads of this world have not ended. If the world were closed now,
+    /// it would leave them behind.
     pub fn unfinished(&self) -> usize {
         let _inside = Inside::enter();
         let state = state::lock();

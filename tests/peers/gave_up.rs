@@ -7,9 +7,9 @@ use crate::asked::End;
 /// How the messages begin with which a tool stops at a bound of its own. A
 /// program that takes many steps comes to it, whether it is right or wrong.
 const BOUNDS: [&str; 2] = [
-    // loom: `max_branches`, 1,000 if nobody says otherwise.
+    // loom: `max_branches`, 1,000 by default.
     "Model exceeded maximum number of branches",
-    // shuttle: `max_steps`, 1,000,000 if nobody says otherwise.
+    // shuttle: `max_steps`, 1,000,000 by default.
     "exceeded max_steps bound",
 ];
 

@@ -188,8 +188,8 @@ fn errors_of(file: &Path, package: &str) -> Stop<Vec<Value>> {
     Ok(errors)
 }
 
-/// Runs the execution under a debugger, on threads of the system's: those it
-/// knows.
+/// Runs the execution under a debugger, each thread on a thread of the system: a
+/// debugger knows those.
 fn debug(debugger: &str, prepared: &Prepared, args: &ReplayArgs) -> Stop<()> {
     let mut words = debugger.split_whitespace();
     let Some(program) = words.next() else {

@@ -10,8 +10,8 @@ const MARGIN: Style = AnsiColor::BrightBlue.on_default().bold();
 /// The kinds of errors, as headings name them.
 const KINDS: [&str; 3] = ["value error", "exception error", "liveness error"];
 
-/// A report with colours. The text stays the same: whoever takes the escape
-/// sequences out has what the driver wrote.
+/// A report with colours. Without the escape sequences, the text is what the
+/// driver wrote.
 pub(super) fn highlighted(report: &str) -> String {
     let mut out = String::with_capacity(report.len() * 2);
     // From a heading to the next empty line is the place of an error; below it

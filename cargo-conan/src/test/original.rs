@@ -128,7 +128,7 @@ impl Original {
         })
     }
 
-    /// True if there is a reply, which may take so many milliseconds.
+    /// True if a reply comes within this number of milliseconds.
     fn has_replied_within(&self, limit_ms: u8) -> bool {
         if !self.replies.buffer().is_empty() {
             return true;

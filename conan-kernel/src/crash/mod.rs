@@ -1,8 +1,8 @@
 //! What is said when a signal that comes of a mistake ends the process: an abort, an
 //! overflow of the stack, an access to memory that is not there.
 //!
-//! std says that a stack has overflowed, and aborts; what else is wrong nobody says.
-//! So there is a handler for these signals here. It calls the program's own first,
+//! std reports an overflow of the stack, and aborts; it does not report other
+//! mistakes. So there is a handler for these signals here. It calls the program's own first,
 //! that of std for instance. If that has given up, or there is none, it writes to
 //! standard error what is known of the thread, and its innermost frames ([`trace`]).
 //! Then the signal ends the process, as it would have done.

@@ -16,11 +16,11 @@ use crate::raw;
 /// So many frames are looked at, with those of the handler and of std.
 const LOOKED_AT: usize = 64;
 
-/// The copy is given so long, in milliseconds: reading a large program's debug
+/// How long the copy may take, in milliseconds: reading a large program's debug
 /// information takes a while.
 const PATIENCE_MS: u32 = 10_000;
 
-/// Naming functions takes so much of the stack, in bytes. Nothing is named where
+/// How much of the stack it takes to name functions, in bytes. Nothing is named where
 /// there is less.
 const STACK: usize = 128 * 1024;
 
@@ -72,7 +72,7 @@ struct Sought {
     place: usize,
 }
 
-/// Ends the calling thread's stack after so many frames as are looked at.
+/// Ends the calling thread's stack after the last frame that is looked at.
 fn cut_off() {
     unsafe extern "C" fn visit(frame: *mut c_void, sought: *mut c_void) -> c_int {
         const GO_ON: c_int = 0;

@@ -28,8 +28,8 @@ use crate::script::{Script, Sequence};
 /// They are made in this process, one after the other, which is quick. Threads
 /// that one of them leaves suspended for good stay, with the locks that they
 /// hold. So a failure in a process in which there are such threads is not
-/// believed: the execution is made once more in a new process, and only what
-/// comes of it there counts. Once that was another thing, every execution is
+/// believed: the execution is made once more in a new process, and only the
+/// result there counts. Once the two results were different, every execution is
 /// made in a process without such threads.
 pub(super) struct Sequenced {
     pub(super) script: &'static Script,
@@ -418,7 +418,7 @@ impl Replayer {
         }
     }
 
-    /// True if it can serve a request with so many steps, too.
+    /// True if it can serve a request with this limit of steps, too.
     pub(crate) fn is_for(&self, request: &Request, steps: u64) -> bool {
         let program = &self.program;
         std::ptr::eq(program.sequence, request.sequence)
@@ -426,8 +426,8 @@ impl Replayer {
             && program.steps == steps
     }
 
-    /// Executes the sequence once, after the process has learned from so many
-    /// executions. The steps are noted if they are wanted.
+    /// Executes the sequence once, after the process has learned from this number
+    /// of executions. The steps are noted if they are wanted.
     pub(crate) fn execute(
         &mut self,
         schedule: Schedule,

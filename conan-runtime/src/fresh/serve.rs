@@ -120,7 +120,7 @@ impl Search for Asking {
         self.connection.say(&line);
         let decided = self.connection.hear().unwrap_or_default();
         let mut words = decided.split_ascii_whitespace();
-        // Without the other process nobody wants to know what comes of it.
+        // If the other process has ended, the result does not matter.
         let chosen = words.next().and_then(|word| word.parse().ok());
         self.has_more = words.next() == Some("1");
         chosen.unwrap_or(0)
