@@ -136,7 +136,11 @@ impl Timeline {
         }
         let hidden = self.threads.len() - shown.len();
         if hidden > 0 {
-            out.push_str(&format!("({hidden} more threads are not shown)\n"));
+            let more = match hidden {
+                1 => "1 more thread is".to_owned(),
+                _ => format!("{hidden} more threads are"),
+            };
+            out.push_str(&format!("({more} not shown)\n"));
         }
         out
     }
