@@ -114,9 +114,9 @@ impl Asked {
         }
     }
 
-    /// Runs a sequence once. A failure beside threads that other sequences have
-    /// left suspended is not believed: what counts is what comes of it in a new
-    /// process.
+    /// Runs a sequence once. If it fails beside threads that other sequences have
+    /// left suspended, it runs once more in a new process, and only that result
+    /// counts.
     fn run_once(&self, script: &'static Script, sequence: &'static Sequence) -> Report {
         let before = Before::of(sequence.name);
         let mut report = run(script, sequence, self.settings);

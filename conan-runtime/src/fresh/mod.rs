@@ -2,10 +2,10 @@
 //!
 //! A thread that an execution has left suspended for good keeps what it holds.
 //! So a failure in a process in which there are such threads may not be one of
-//! the component. It is not believed: the same execution is made once more, in
-//! a new process of the same executable, and what comes of it there is what
-//! counts. The decisions are still taken here, by the same search: the new
-//! process asks for each of them. A search need not know where an execution is.
+//! the component. The same execution is then made once more, in a new process of
+//! the same executable, and only the result there counts. The decisions are still
+//! taken here, by the same search: the new process asks for each of them. A
+//! search need not know in which process an execution is.
 
 mod launch;
 mod points;
